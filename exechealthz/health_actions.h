@@ -15,7 +15,7 @@
 #include <ev.h>
 #include <stdint.h>
 
-#include "exechealthz/reaper.h"
+#include "exechealthz/shell_run.h"
 
 enum health { HEALTH_UNKNOWN, HEALTH_GOOD, HEALTH_BAD };
 enum { HEALTHS = 3 };

@@ -22,7 +22,7 @@
 #include "exechealthz/options.h"
 #include "exechealthz/pages.h"
 #include "exechealthz/probe.h"
-#include "exechealthz/reaper.h"
+#include "exechealthz/shell_run.h"
 
 /* Holds one probe per -cmd and per -dns, and -dnsmasq-metrics. */
 struct probes {

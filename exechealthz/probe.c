@@ -85,7 +85,7 @@ static void probe_run(struct probe *probe)
     shell_run_start(&probe->run, probe->config.path, probe->config.command, environ);
     if (shell_run_is_active(&probe->run)) {
         log_debug("run started", LOG_STR("path", probe->config.path),
-                  LOG_INT("pid", probe->run.child.pid));
+                  LOG_INT("pid", probe->run.pid));
     }
 }
 

@@ -19,7 +19,7 @@
 #include "common/base/metrics.h"
 #include "common/base/slice.h"
 #include "exechealthz/probe_settings.h"
-#include "exechealthz/reaper.h"
+#include "exechealthz/shell_run.h"
 
 struct probe_config {
     const char *path;    /* for the response's text */

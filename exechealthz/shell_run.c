@@ -20,11 +20,6 @@
  * capacity. The rest is read and dropped, so that the command does not block. */
 enum { OUTPUT_MAX = 64 * 1024 };
 
-static struct shell_run *shell_run_of(struct reaper_child *child)
-{
-    return (struct shell_run *)(void *)((char *)child - offsetof(struct shell_run, child));
-}
-
 /* Describes how a child ended, in the old program's words, which alerts match. */
 static void describe_end(const siginfo_t *info, char out[SHELL_ERROR_MAX])
 {
@@ -90,7 +85,7 @@ static void shell_run_on_timeout(struct ev_loop *loop UNUSED, ev_timer *w, int e
     run->is_timed_out = true;
     log_debug("run timed out, killing it", LOG_STR("path", run->name),
               LOG_INT("timeout_ms", (int64_t)(run->timeout.repeat * 1000)));
-    (void)kill(-run->child.pid, SIGKILL); /* the shell is not reaped yet: the group exists */
+    (void)kill(-run->pid, SIGKILL); /* the shell is not reaped yet: the group exists */
 }
 
 /* Stops watching the command, whose shell is dead or about to be. */
@@ -99,14 +94,16 @@ static void shell_run_leave(struct shell_run *run)
     ev_io_stop(run->loop, &run->output_ready);
     ev_timer_stop(run->loop, &run->timeout);
     (void)close(run->output_fd); /* read side only */
-    run->child.pid = 0;
+    LIST_REMOVE(run, others);
+    run->pid = 0;
 }
 
-static void on_exit_of_shell(struct reaper_child *child, const siginfo_t *info)
+/* Ends the run of a shell that has ended. It is still a zombie, so that its pid and process group
+ * cannot be reused. */
+static void shell_run_on_exit(struct shell_run *run, const siginfo_t *info)
 {
-    struct shell_run *run = shell_run_of(child);
     char error[SHELL_ERROR_MAX];
-    (void)kill(-child->pid, SIGKILL); /* anything the shell left behind */
+    (void)kill(-run->pid, SIGKILL); /* anything the shell left behind */
     /* A process that left the group may write forever: read at most one pipe's capacity. */
     (void)read_output(run, OUTPUT_MAX);
     shell_run_leave(run);
@@ -179,12 +176,54 @@ void shell_run_start(struct shell_run *run, const char *name, const char *comman
         run->on_end(run, error);
         return;
     }
-    run->child.pid = pid;
-    reaper_watch(run->reaper, &run->child);
+    run->pid = pid;
+    LIST_INSERT_HEAD(&run->reaper->runs, run, others);
     ev_io_set(&run->output_ready, run->output_fd, EV_READ);
     ev_io_start(run->loop, &run->output_ready);
     ev_now_update(run->loop);
     ev_timer_again(run->loop, &run->timeout);
+}
+
+/* ---- The reaper ---- */
+
+static struct shell_run *reaper_find_run(const struct reaper *reaper, pid_t pid)
+{
+    struct shell_run *run = LIST_FIRST(&reaper->runs);
+    while (run && run->pid != pid) {
+        run = LIST_NEXT(run, others);
+    }
+    return run;
+}
+
+/* Reaps all children that have ended: one signal may stand for several. */
+static void on_sigchld(struct ev_loop *loop UNUSED, ev_signal *w, int events UNUSED)
+{
+    for (;;) {
+        siginfo_t info = {0};
+        if (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) != 0 || info.si_pid == 0) {
+            return;
+        }
+        const pid_t pid = info.si_pid;
+        struct shell_run *run = reaper_find_run(w->data, pid);
+        if (run) {
+            shell_run_on_exit(run, &info);
+        }
+        (void)waitpid(pid, NULL, 0); /* it is dead: neither waits nor fails */
+    }
+}
+
+void reaper_start(struct reaper *reaper, struct ev_loop *loop)
+{
+    *reaper = (struct reaper){.loop = loop};
+    LIST_INIT(&reaper->runs);
+    ev_signal_init(&reaper->sigchld, on_sigchld, SIGCHLD);
+    reaper->sigchld.data = reaper;
+    ev_signal_start(loop, &reaper->sigchld);
+}
+
+void reaper_stop(struct reaper *reaper)
+{
+    ev_signal_stop(reaper->loop, &reaper->sigchld);
 }
 
 /* ---- Lifetime ---- */
@@ -193,7 +232,6 @@ void shell_run_init(struct shell_run *run, struct ev_loop *loop, struct reaper *
                     int64_t timeout_ms, void (*on_end)(struct shell_run *run, const char *error))
 {
     *run = (struct shell_run){.loop = loop, .reaper = reaper, .on_end = on_end};
-    run->child.on_exit = on_exit_of_shell;
     buf_init(&run->output, OUTPUT_MAX);
     ev_timer_init(&run->timeout, shell_run_on_timeout, 0., (double)timeout_ms / 1000);
     ev_init(&run->output_ready, shell_run_on_output);
@@ -203,8 +241,7 @@ void shell_run_init(struct shell_run *run, struct ev_loop *loop, struct reaper *
 void shell_run_fini(struct shell_run *run)
 {
     if (shell_run_is_active(run)) {
-        (void)kill(-run->child.pid, SIGKILL); /* not reaped yet: the group exists */
-        reaper_forget(run->reaper, &run->child);
+        (void)kill(-run->pid, SIGKILL); /* not reaped yet: the group exists */
         shell_run_leave(run);
     }
     buf_fini(&run->output);
@@ -212,5 +249,5 @@ void shell_run_fini(struct shell_run *run)
 
 bool shell_run_is_active(const struct shell_run *run)
 {
-    return run->child.pid != 0;
+    return run->pid != 0;
 }

@@ -4,16 +4,30 @@
  *     start ──▶ sh -c COMMAND in a process group of its own ──▶ on_end(error), output
  *                    │ longer than the timeout: the whole group is killed
  *
- * When the shell ends, everything left in its group is killed. */
+ * When the shell ends, everything left in its group is killed. The reaper reaps every dead child of
+ * the process: as PID 1 of a container, exechealthz inherits whatever its commands leave behind, so
+ * it does not suffice to wait for its own shells. */
 #ifndef EXECHEALTHZ_SHELL_RUN_H
 #define EXECHEALTHZ_SHELL_RUN_H
 
 #include <ev.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/queue.h>
+#include <sys/types.h>
 
 #include "common/base/buf.h"
-#include "exechealthz/reaper.h"
+
+/* Reaps the children and ends their runs. One per process, on the loop that handles SIGCHLD; not
+ * the default loop, whose own handler would reap the children first. */
+struct reaper {
+    struct ev_loop *loop;
+    ev_signal sigchld;
+    LIST_HEAD(, shell_run) runs; /* the active ones */
+};
+
+void reaper_start(struct reaper *reaper, struct ev_loop *loop);
+void reaper_stop(struct reaper *reaper);
 
 enum { SHELL_ERROR_MAX = 128 }; /* "start sh: " and a system error text, at most 50 characters */
 
@@ -28,7 +42,8 @@ struct shell_run {
      * next. error "": status 0; else "exit status 1", "signal: killed", "start sh: …". */
     void (*on_end)(struct shell_run *run, const char *error);
     struct reaper *reaper;
-    struct reaper_child child; /* pid 0: none runs */
+    pid_t pid; /* the shell's; 0: none runs */
+    LIST_ENTRY(shell_run) others;
     const char *name;
     int output_fd;
     ev_io output_ready;

@@ -10,7 +10,7 @@
 #include "common/dns/dname.h"
 #include "common/etcd/etcd_defaults.h"
 #include "common/etcd/etcd_txn.h"
-#include "common/http/http_hosts.h"
+#include "common/http/http_admission.h"
 #include "kube2sky/api/kube_client.h"
 #include "kube2sky/api/label_selector.h"
 #include "kube2sky/explain.h"

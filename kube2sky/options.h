@@ -61,7 +61,7 @@ struct options {
     struct addr healthz;     /* address of the HTTP server; `::` stands for all, IPv4 too */
     int log_level;           /* enum log_level */
     int log_format;          /* enum log_format */
-    const char *http_hosts;  /* comma-separated, "" = none: http_hosts.h */
+    const char *http_hosts;  /* comma-separated, "" = none: http_admission.h */
     bool wants_top;          /* show the figures of the kube2sky at healthz instead */
     const char *healthcheck; /* the URL to ask instead of everything else; "": none */
     const char *explain;     /* NAMESPACE/SERVICE to ask a running kube2sky about; "": none */

@@ -8,7 +8,7 @@
 #include "common/base/buf.h"
 #include "common/base/xalloc.h"
 #include "common/http/http_head.h"
-#include "kube2sky/api/kube_version.h"
+#include "kube2sky/api/kube_object.h"
 #include "kube2sky/explain.h"
 #include "kube2sky/kube_source.h"
 #include "kube2sky/naming/contract.h"

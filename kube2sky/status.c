@@ -6,7 +6,7 @@
 #include "common/base/outage.h"
 #include "common/base/xalloc.h"
 #include "common/dns/dname.h"
-#include "common/http/http_hosts.h"
+#include "common/http/http_admission.h"
 #include "common/http/http_server.h"
 #include "common/page/live_page.h"
 #include "kube2sky/config_source.h"

@@ -28,7 +28,7 @@ struct status;
 struct status_config {
     struct ev_loop *loop;
     struct addr address;             /* `::`: all addresses, IPv4 too */
-    const char *http_hosts;          /* see http_hosts.h; borrowed, as are the sources */
+    const char *http_hosts;          /* see http_admission.h; borrowed, as are the sources */
     struct metrics_sources *sources; /* set before the loop runs */
 };
 

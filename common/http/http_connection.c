@@ -13,12 +13,10 @@
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/base/xalloc.h"
-#include "common/http/http_access.h"
+#include "common/http/http_admission.h"
 #include "common/http/http_head.h"
 #include "common/http/http_held_internal.h"
-#include "common/http/http_hosts.h"
 #include "common/http/http_request_internal.h"
-#include "common/http/http_socket_internal.h"
 
 enum {
     READ_SIZE = 4096,
@@ -355,7 +353,7 @@ static const struct http_route *find_route(const struct http_connection_config *
     return NULL;
 }
 
-/* Refuses a host that may be the name of a web page elsewhere (http_hosts.h). */
+/* Refuses a host that may be the name of a web page elsewhere (http_admission.h). */
 static bool refuse_host(const struct http_connection *c, struct http_reply *reply)
 {
     static struct log_limit limit = {.burst = 1};
@@ -376,7 +374,7 @@ static bool refuse_host(const struct http_connection *c, struct http_reply *repl
     return true;
 }
 
-/* Refuses a client that may not have the page (http_access.h). */
+/* Refuses a client that may not have the page (http_admission.h). */
 static bool refuse_client(const struct http_connection *c, struct http_reply *reply)
 {
     static struct log_limit limit = {.burst = 1};

@@ -15,12 +15,12 @@
 #include "common/http/http_connection_internal.h"
 #include "common/http/http_head.h"
 #include "common/http/http_held_internal.h"
-#include "common/http/http_socket_internal.h"
 
 enum {
     UNREAD_MS = 10 * 1000, /* for the client to read the end */
     CLIENT_PART = 8,       /* of the bytes that wait, one client may have this part */
     HEAD_MAX = 1024 + HTTP_FIELDS_MAX,
+    DISCARDED_MAX = 64 * 1024,
     UNACKED_MS = 3 * UNREAD_MS, /* the kernel drops it then: after the holder's user and the end */
 };
 
@@ -287,10 +287,23 @@ void http_held_answer(struct http_held *held, int status, const char *content_ty
 
 /* ---- The socket ---- */
 
+/* Discards input of a client that has made its last request. Returns false at its end, after an
+ * error, or after more than such a client has to say. */
+static bool http_held_discard_input(struct http_held *held)
+{
+    uint8_t bytes[4096];
+    const ssize_t n = recv(held->io.fd, bytes, sizeof(bytes), 0);
+    if (n <= 0) {
+        return n < 0 && (errno == EAGAIN || errno == EINTR);
+    }
+    held->input_len += (size_t)n;
+    return held->input_len <= DISCARDED_MAX;
+}
+
 static void http_held_on_io(struct ev_loop *loop UNUSED, ev_io *w, int events)
 {
     struct http_held *held = w->data;
-    if (events & EV_READ && !http_socket_discard(held->io.fd, &held->input_len)) {
+    if (events & EV_READ && !http_held_discard_input(held)) {
         http_held_drop(held);
         return;
     }

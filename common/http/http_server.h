@@ -114,11 +114,11 @@ void http_server_leave(struct http_server *server);
 
 int http_server_fd(const struct http_server *server); /* borrowed; -1: left */
 
-/* Answers requests that name a host which http_hosts.h rejects with 421 from now on. Borrowed until
- * http_server_free. */
+/* Answers requests that name a host which http_admission.h rejects with 421 from now on. Borrowed
+ * until http_server_free. */
 void http_server_limit_hosts(struct http_server *server, const struct http_hosts *hosts);
 
-/* Answers requests that http_access.h rejects with 403 from now on. Borrowed until
+/* Answers requests that http_admission.h rejects with 403 from now on. Borrowed until
  * http_server_free; its content may change between requests. */
 void http_server_limit_access(struct http_server *server, const struct http_access *access);
 

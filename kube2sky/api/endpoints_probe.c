@@ -6,6 +6,7 @@
 #include "common/base/cleanup.h"
 #include "common/base/log.h"
 #include "common/base/xalloc.h"
+#include "kube2sky/api/endpoints_source_internal.h"
 
 /* The request's timeoutSeconds; the probe ends at the first byte anyway. */
 enum { WATCH_S = 1 };

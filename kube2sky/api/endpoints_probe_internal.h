@@ -6,7 +6,6 @@
 
 #include <stddef.h>
 
-#include "kube2sky/api/endpoints_source.h"
 #include "kube2sky/api/kube_client.h"
 
 struct endpoints_probe;

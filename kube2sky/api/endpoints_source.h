@@ -22,14 +22,11 @@
  *
  * A settled source stays settled until another one replaces it. A wrong 404, from a balancer in
  * front of servers of several versions, deletes the keys that only slices have, until the next
- * probe. Another version of the same objects is as settled as the one before. Pure. */
+ * probe. Another version of the same objects is as settled as the one before.
+ *
+ * A reflector of KUBE_ENDPOINTS owns its switch (endpoints_source_internal.h). */
 #ifndef KUBE2SKY_API_ENDPOINTS_SOURCE_H
 #define KUBE2SKY_API_ENDPOINTS_SOURCE_H
-
-#include <stdbool.h>
-#include <stdint.h>
-
-#include "kube2sky/api/kube_client.h"
 
 enum endpoints_mode {
     ENDPOINTS_AUTO,   /* v1 slices if served and permitted, else Endpoints */
@@ -39,33 +36,5 @@ enum endpoints_mode {
 
 /* The values of the flag, in the enum's order. */
 #define ENDPOINTS_MODE_CHOICES "auto|slices|endpoints"
-
-struct endpoints_refusal {
-    const struct kube_resource *resource; /* the resource that was refused */
-    int status;                           /* HTTP status */
-    const struct kube_resource *listed;   /* the resource last listed completely; NULL: none */
-    int64_t lasts_ms;                     /* time since the first such refusal in a row */
-    int64_t timeout_ms;                   /* time for which it counts as an outage */
-};
-
-/* Return, as constants, the resource to list first, and the one to fall back to. NULL: there is no
- * fallback, and the status is an ordinary error. */
-const struct kube_resource *endpoints_source_first(enum endpoints_mode mode);
-const struct kube_resource *endpoints_source_instead(enum endpoints_mode mode,
-                                                     const struct endpoints_refusal *refusal);
-
-/* Return whether the status is a refusal, 403 or 404; and whether it says that the server does not
- * have the resource. */
-bool endpoints_source_is_refusal(int status);
-bool endpoints_source_is_absence(int status);
-
-/* Returns whether the source is settled with its first list. before: the settled source until now;
- * NULL: none. status: the refusal of slices that led to it; 0: none. */
-bool endpoints_source_is_settled(enum endpoints_mode mode, const struct kube_resource *before,
-                                 const struct kube_resource *listed, int status);
-
-/* Returns whether the listed source only replaces slices. */
-bool endpoints_source_is_second_choice(enum endpoints_mode mode,
-                                       const struct kube_resource *listed);
 
 #endif

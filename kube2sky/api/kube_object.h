@@ -20,6 +20,22 @@
  * accepts 1 MiB with all headers. Longer ones are rejected. */
 enum { KUBE_VERSION_MAX = 256, KUBE_CONTINUE_MAX = 64 * 1024 };
 
+/* ---- Resource versions ----
+ *
+ * From Kubernetes 1.35 on they are decimal numbers that grow, of any length; before, in practice so
+ * (KEP-5504). Those that are no such numbers are not compared. (kube_object.c) */
+
+/* Returns whether it is a decimal number without leading zeros, above 0. */
+bool kube_version_is_number(const char *version);
+
+/* Returns whether both are numbers and the first is smaller. */
+bool kube_version_is_before(const char *version, const char *other);
+
+/* Returns whether both are numbers and the first is not smaller. NULL is no number. */
+bool kube_version_has_reached(const char *version, const char *wanted);
+
+/* ---- Objects ---- */
+
 /* etcd accepts requests of 1.5 MiB, which bounds objects there. JSON can be longer: HTML-safe
  * escapes turn <, > and & into 6 bytes. Five times the size is more than real objects reach.
  */

@@ -6,7 +6,6 @@
 
 #include "common/base/utc_time.h"
 #include "kube2sky/api/fields_json_internal.h"
-#include "kube2sky/api/kube_hostnames_json_internal.h"
 
 /* Holds the state of decoding one object. */
 struct decoder {

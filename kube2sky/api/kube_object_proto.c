@@ -2,7 +2,7 @@
 
 #include "common/base/proto_scan.h"
 #include "common/base/utc_time.h"
-#include "kube2sky/api/kube_hostnames_json_internal.h"
+#include "kube2sky/api/fields_json_internal.h"
 #include "kube_objects.pb-c.h"
 
 /* Numbers of fields of the objects themselves. */

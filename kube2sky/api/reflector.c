@@ -10,7 +10,7 @@
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/base/xalloc.h"
-#include "kube2sky/api/endpoints_switch_internal.h"
+#include "kube2sky/api/endpoints_source_internal.h"
 #include "kube2sky/api/kube_client.h"
 #include "kube2sky/api/scope_list_internal.h"
 #include "kube2sky/api/watcher_internal.h"

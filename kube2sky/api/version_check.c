@@ -7,7 +7,7 @@
 #include "common/base/backoff.h"
 #include "common/base/log.h"
 #include "common/base/xalloc.h"
-#include "kube2sky/api/kube_version.h"
+#include "kube2sky/api/kube_object.h"
 
 struct version_check {
     struct version_check_config config;

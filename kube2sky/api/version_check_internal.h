@@ -3,7 +3,7 @@
  *
  * The watch itself cannot tell. Requested from a version in the future, it is silent; once other
  * writes have overtaken that version, it goes on as if nothing had happened. So the check reads the
- * version of a list of at most one object (kube_version.h). Owned by a watcher, after each
+ * version of a list of at most one object (kube_object.h). Owned by a watcher, after each
  * reconnection; on the main loop, over kube_client. */
 #ifndef KUBE2SKY_API_VERSION_CHECK_INTERNAL_H
 #define KUBE2SKY_API_VERSION_CHECK_INTERNAL_H

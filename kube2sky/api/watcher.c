@@ -7,7 +7,7 @@
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/base/xalloc.h"
-#include "kube2sky/api/kube_version.h"
+#include "kube2sky/api/kube_object.h"
 #include "kube2sky/api/version_check_internal.h"
 
 /* A watch that ends sooner, whatever it brought, is reopened only after a backoff. */

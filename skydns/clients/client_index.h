@@ -24,17 +24,6 @@
 struct topology;
 struct topology_service;
 
-/* Namespace that has clients; equal namespaces are one block while it is in use. Immutable. */
-struct client_space {
-    uint8_t label_len; /* 1 to 63 */
-    char label[63];    /* in lower case, as in names */
-};
-
-static inline struct slice client_space_label(const struct client_space *space)
-{
-    return space ? slice_of(space->label, space->label_len) : slice_of("", 0);
-}
-
 /* Index; has no limit of its own. An address has a pod's key in the record store, which takes
  * several times the 32 to 48 bytes that it takes here, or a node's or client's key
  * (client_marks_internal.h bounds those). */

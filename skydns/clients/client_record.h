@@ -11,7 +11,16 @@
 #include "common/base/addr.h"
 #include "common/base/slice.h"
 
-struct client_space;
+/* Namespace that has clients; equal namespaces are one block while it is in use. Immutable. */
+struct client_space {
+    uint8_t label_len; /* 1 to 63 */
+    char label[63];    /* in lower case, as in names */
+};
+
+static inline struct slice client_space_label(const struct client_space *space)
+{
+    return space ? slice_of(space->label, space->label_len) : slice_of("", 0);
+}
 
 /* Limits the names of pods and nodes, as Kubernetes does, and of zones. */
 enum { CLIENT_NAME_MAX = 253 };
@@ -48,6 +57,16 @@ struct client_description {
 };
 
 /* Describes the record; borrowed from it. Any thread that may hold it. */
-struct client_description client_record_describe(const struct client_record *record);
+static inline struct client_description client_record_describe(const struct client_record *record)
+{
+    const struct client_name *node = record->node, *zone = record->zone;
+    const struct slice none = slice_of("", 0);
+    return (struct client_description){
+        .ns = client_space_label(record->space),
+        .pod = slice_of(record->pod, record->pod_len),
+        .node = node ? slice_of(node->text, node->len) : none,
+        .zone = zone ? slice_of(zone->text, zone->len) : none,
+    };
+}
 
 #endif

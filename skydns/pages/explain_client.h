@@ -18,8 +18,8 @@ struct explain_query;
 int pages_explain_client(const struct addr *server, const struct explain_query *query,
                          struct err *err) MUST_CHECK;
 
-/* Appends what only one of two explanations has, or a line that says that nothing differs; pure
- * (explain_compare.c).
+/* Appends what only one of two explanations has, or a line that says that nothing differs;
+ * pure.
  *
  *     < web.default.svc.cluster.local. A: NXDOMAIN; etcd revision 5
  *     < past       the answer as of 5: revision 5; settings are those of today

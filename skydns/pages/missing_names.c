@@ -39,40 +39,6 @@ struct missing_names {
     struct missing_upstream upstreams[MISSING_PERIODS][UPSTREAM_FIGURES_MAX];
 };
 
-/* ---- Expansions ---- */
-
-/* Returns whether a candidate name has records: a namespace's own name has none. */
-static bool candidate_exists(const struct store *store, const struct engine_zone *zone,
-                             const struct dname *name)
-{
-    const struct store_node *node = store_find(store, name, NULL);
-    const unsigned own = dname_label_count(name) - zone->labels;
-    return node && (own > 2 || store_node_record(node));
-}
-
-/* Returns whether the search for what the client means goes on, and ends well or elsewhere. */
-static bool is_plain_expansion(const struct engine_config *config, const struct store *store,
-                               const struct engine_zone *zone,
-                               const struct missing_suffixes *suffixes, const struct dname *name)
-{
-    for (unsigned i = 0; i < MISSING_SUFFIXES; i++) {
-        struct dname before, candidate;
-        if (missing_before_suffix(name, &suffixes->items[i], &before) == 0) {
-            continue;
-        }
-        if (engine_config_zone(config, &before)) {
-            return true;
-        }
-        for (unsigned later = i + 1; later < MISSING_SUFFIXES; later++) {
-            if (missing_with_suffix(&before, &suffixes->items[later], &candidate) &&
-                candidate_exists(store, zone, &candidate)) {
-                return true;
-            }
-        }
-    }
-    return false;
-}
-
 /* ---- Names that are worth a place ---- */
 
 /* Returns whether a client asks for the other candidates of the same short name about as often. */
@@ -158,7 +124,7 @@ void missing_names_add(struct missing_names *names, const struct name_sample *sa
         client_index_find(store_sync_clients(m->sources->sync), &sample->client));
     const struct missing_suffixes suffixes = missing_suffixes_of(zone, &name, space);
     const bool exists = store_find(store, &name, NULL) != NULL;
-    if (!exists && is_plain_expansion(config, store, zone, &suffixes, &name)) {
+    if (!exists && missing_is_expansion(config, store, zone, &suffixes, &name)) {
         m->expansions++;
         return;
     }

@@ -49,3 +49,34 @@ bool missing_with_suffix(const struct dname *before, const struct dname *suffix,
     ret_name->len = (uint8_t)(len + suffix->len);
     return true;
 }
+
+/* Returns whether a candidate name has records: a namespace's own name has none. */
+static bool missing_candidate_exists(const struct store *store, const struct engine_zone *zone,
+                                     const struct dname *name)
+{
+    const struct store_node *node = store_find(store, name, NULL);
+    const unsigned own = dname_label_count(name) - zone->labels;
+    return node && (own > 2 || store_node_record(node));
+}
+
+bool missing_is_expansion(const struct engine_config *config, const struct store *store,
+                          const struct engine_zone *zone, const struct missing_suffixes *suffixes,
+                          const struct dname *name)
+{
+    for (unsigned i = 0; i < MISSING_SUFFIXES; i++) {
+        struct dname before, candidate;
+        if (missing_before_suffix(name, &suffixes->items[i], &before) == 0) {
+            continue;
+        }
+        if (engine_config_zone(config, &before)) {
+            return true;
+        }
+        for (unsigned later = i + 1; later < MISSING_SUFFIXES; later++) {
+            if (missing_with_suffix(&before, &suffixes->items[later], &candidate) &&
+                missing_candidate_exists(store, zone, &candidate)) {
+                return true;
+            }
+        }
+    }
+    return false;
+}

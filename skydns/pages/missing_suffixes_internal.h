@@ -10,6 +10,7 @@
 #include "common/base/slice.h"
 #include "common/dns/dname.h"
 #include "skydns/publish/engine_config.h"
+#include "skydns/records/store.h"
 
 enum { MISSING_SUFFIXES = 3 }; /* <namespace>.svc.<domain>, svc.<domain>, <domain> */
 
@@ -31,6 +32,12 @@ unsigned missing_before_suffix(const struct dname *name, const struct dname *suf
 /* Joins both. Returns false if there is no suffix, or the name would be too long. */
 bool missing_with_suffix(const struct dname *before, const struct dname *suffix,
                          struct dname *ret_name) MUST_CHECK;
+
+/* Returns whether the search for what the client means by the name, one of the zone, goes on, and
+ * ends well or elsewhere. */
+bool missing_is_expansion(const struct engine_config *config, const struct store *store,
+                          const struct engine_zone *zone, const struct missing_suffixes *suffixes,
+                          const struct dname *name);
 
 /* Returns whether a candidate may be asked for as often as another one, by their samples: it is
  * asked for, and not less than half as often, but for chance: three standard deviations of the

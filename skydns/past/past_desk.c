@@ -3,11 +3,131 @@
 #include <stdlib.h>
 
 #include "common/base/xalloc.h"
+#include "skydns/pages/explain.h"
+#include "skydns/pages/explain_page.h"
 #include "skydns/pages/metrics_table.h"
 #include "skydns/pages/status.h"
-#include "skydns/past/past_explain_internal.h"
 #include "skydns/past/past_history_internal.h"
 #include "skydns/past/past_job_internal.h"
+#include "skydns/past/past_version_internal.h"
+#include "skydns/publish/publisher.h"
+
+/* ---- /explain?at= ---- */
+
+struct past_explain {
+    struct past_job job;
+    struct past_version *version;
+    char *name, *type, *client; /* of the question */
+};
+
+static void drop_explain(void *data)
+{
+    struct past_explain *p = data;
+    past_version_free(p->version);
+    p->version = NULL;
+    free(p->name);
+    free(p->type);
+    free(p->client);
+    p->name = p->type = p->client = NULL;
+}
+
+static struct past_explain *past_explain_new(struct past_desk *desk)
+{
+    struct past_explain *p = xcalloc(1, sizeof(*p));
+    past_job_init(&p->job, desk, PAST_EXPLAIN, drop_explain, p);
+    return p;
+}
+
+static void past_explain_free(struct past_explain *explain)
+{
+    past_job_fini(&explain->job);
+    free(explain);
+}
+
+/* Writes with an explainer of its own: what one remembers of nodes is of one store's versions. */
+static void past_explain_write(struct past_explain *p, struct http_reply *reply)
+{
+    const struct past_desk *desk = p->job.desk;
+    const struct engine_config *config = publisher_newest_config(desk->sources->publisher);
+    struct explainer *explainer = explainer_new(config);
+    const struct explanation *explanation;
+    struct err err;
+    const struct explain_past past = {
+        .store = past_version_store(p->version),
+        .broken = past_version_broken(p->version),
+        .asked = slice_str(p->job.asked),
+        .revision = p->job.at.revision,
+        .has_mark = p->job.at.has_mark,
+        .mark_ms = p->job.at.mark_ms,
+        .mark_revision = p->job.at.mark_revision,
+    };
+    const struct explain_query query = {
+        .name = p->name, .type = p->type, .client = p->client, .past = &past};
+    if (explain_page_write(explainer, desk->sources->sync, NULL, config, &query, &explanation,
+                           &err) < 0) {
+        past_job_refuse(reply, &err);
+    } else {
+        explain_page_reply(explanation, p->job.is_text, reply);
+    }
+    explainer_free(explainer);
+}
+
+static void past_explain_on_version(void *data, const struct err *err)
+{
+    struct past_explain *p = data;
+    struct http_reply reply;
+    if (err) {
+        past_job_fail(&p->job, err);
+        return;
+    }
+    http_reply_init(&reply);
+    past_explain_write(p, &reply);
+    past_job_answer(&p->job, &reply);
+}
+
+static char *copy_arg(const struct http_request *request, const char *name)
+{
+    const char *value = http_request_arg(request, name);
+    return xstrdup(value ? value : "");
+}
+
+static void past_explain_reply(struct past_explain *explain, const struct http_request *request,
+                               struct http_reply *reply)
+{
+    struct past_explain *p = explain;
+    const struct past_desk *desk = p->job.desk;
+    struct dname names[SEARCH_LIST_NAMES_MAX];
+    struct past_version_config config = {
+        .etcd = desk->etcd,
+        .sync = desk->sources->sync,
+        .publisher = desk->sources->publisher,
+        .names = names,
+        .done = past_explain_on_version,
+        .data = p,
+    };
+    struct err err;
+    const struct explain_query query = {
+        .name = http_request_arg(request, "name"),
+        .type = http_request_arg(request, "type"),
+        .client = http_request_arg(request, "client"),
+    };
+    if (explain_names_of(publisher_newest_config(desk->sources->publisher), &query, names,
+                         &config.count, &config.type, &err) < 0) {
+        past_job_reject(&p->job, reply, &err);
+        return;
+    }
+    const struct past_question asked = {.when = http_request_arg(request, "at"),
+                                        .is_text = http_request_arg(request, "text") != NULL};
+    if (past_job_begin(&p->job, &asked, request, reply)) {
+        p->name = copy_arg(request, "name");
+        p->type = copy_arg(request, "type");
+        p->client = copy_arg(request, "client");
+        config.revision = p->job.at.revision;
+        p->version = past_version_read(&config);
+    }
+}
+
+/* ---- The desk ---- */
 
 /* Room for the longest reply (http_server.h): they are made one at a time. */
 enum { PAST_UNSENT_MAX = 16 * 1024 * 1024 };

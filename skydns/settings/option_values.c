@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "common/http/http_hosts.h"
+#include "common/http/http_admission.h"
 #include "skydns/settings/stub_zones.h"
 
 bool option_next_item(const char **list, char item[OPTION_ITEM_MAX])

@@ -13,7 +13,7 @@
 #include "common/base/flags.h"
 #include "common/base/privileges.h"
 #include "common/dns/dname.h"
-#include "common/http/http_access.h"
+#include "common/http/http_admission.h"
 #include "common/tls/tls_client.h"
 #include "skydns/clients/visibility.h"
 #include "skydns/dnssec/dnssec.h"
@@ -143,9 +143,9 @@ struct options {
     struct addr http_address;
     const char *http_socket;    /* a path for the pages, too; "" = none; only with has_http */
     unsigned namespace_metrics; /* namespaces with metrics of their own; 0: none */
-    const char *http_hosts;     /* comma-separated, "" = none: http_hosts.h */
+    const char *http_hosts;     /* comma-separated, "" = none: http_admission.h */
     size_t http_allowed_count;
-    struct network http_allowed[HTTP_ACCESS_NETWORKS_MAX]; /* beside loopback: page_access.h */
+    struct network http_allowed[HTTP_ACCESS_NETWORKS_MAX]; /* beside loopback: http_pages.h */
     int64_t etcd_timeout_ms; /* log an error when etcd is away for longer; retries continue */
     int64_t lameduck_ms;     /* after SIGTERM: answer for this long, but not ready */
     const char *explain;     /* name to ask a running skydns about; "" = none */

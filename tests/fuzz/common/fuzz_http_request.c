@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/http/http_hosts.h"
+#include "common/http/http_admission.h"
 #include "common/http/http_request_internal.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

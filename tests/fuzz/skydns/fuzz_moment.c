@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "skydns/past/moment_internal.h"
+#include "skydns/past/past_job_internal.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

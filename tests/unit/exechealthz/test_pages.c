@@ -9,7 +9,7 @@
 
 #include "common/base/cursor.h"
 #include "common/dns/dns.h"
-#include "exechealthz/reaper.h"
+#include "exechealthz/shell_run.h"
 #include "tests/support/http_ask.h"
 #include "tests/support/log_capture.h"
 #include "tests/support/loopback.h"

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "common/http/http_access.h"
+#include "common/http/http_admission.h"
 #include "tests/support/http_ask.h"
 #include "tests/support/test_clock.h"
 #include "tests/support/unit_test.h"

@@ -1,5 +1,5 @@
 /* kube_version: which resource versions are compared, and how, whatever their length. */
-#include "kube2sky/api/kube_version.h"
+#include "kube2sky/api/kube_object.h"
 
 #include <stddef.h>
 

@@ -1,5 +1,5 @@
 /* moment.h: what WHEN may be, and which revision that is. */
-#include "skydns/past/moment_internal.h"
+#include "skydns/past/past_job_internal.h"
 
 #include <string.h>
 

@@ -1,8 +1,8 @@
 /* Chooses the source of endpoints that a reflector lists: applies endpoints_source.h's rules over
  * time. It knows the last source, how long slices have been refused, and when to probe them again.
  * Owned by a reflector of KUBE_ENDPOINTS; on the main loop. */
-#ifndef KUBE2SKY_API_ENDPOINTS_SWITCH_INTERNAL_H
-#define KUBE2SKY_API_ENDPOINTS_SWITCH_INTERNAL_H
+#ifndef KUBE2SKY_API_ENDPOINTS_SOURCE_INTERNAL_H
+#define KUBE2SKY_API_ENDPOINTS_SOURCE_INTERNAL_H
 
 #include <ev.h>
 #include <stdbool.h>
@@ -11,6 +11,11 @@
 #include "kube2sky/api/endpoints_source.h"
 #include "kube2sky/api/kube_client.h"
 #include "kube2sky/api/reflector.h"
+
+/* Return whether the status is a refusal, 403 or 404; and whether it says that the server does not
+ * have the resource. Pure. */
+bool endpoints_source_is_refusal(int status);
+bool endpoints_source_is_absence(int status);
 
 struct endpoints_switch;
 

@@ -1,5 +1,5 @@
 /* The pages that are for few, and for whom. */
-#include "skydns/pages/page_access.h"
+#include "skydns/http_pages.h"
 
 #include "common/base/attributes.h"
 #include "tests/support/unit_test.h"

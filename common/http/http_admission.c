@@ -1,8 +1,8 @@
-#include "common/http/http_hosts.h"
+#include "common/http/http_admission.h"
 
 #include <string.h>
 
-#include "common/base/addr.h"
+/* ---- Hosts ---- */
 
 enum { NAME_MAX_BYTES = 253 }; /* RFC 1035 2.3.4, as text without the dot at the end */
 
@@ -110,4 +110,29 @@ bool http_hosts_allow(const struct http_hosts *hosts, struct slice host)
     }
     return !memchr(name.ptr, '.', name.len) || is_ip(name) ||
            http_hosts_is_listed(hosts->names, name) || hosts->is_ours(hosts->data, name);
+}
+
+/* ---- Clients ---- */
+
+static bool http_access_is_restricted(const struct http_access *access,
+                                      const struct http_request *request)
+{
+    for (size_t i = 0; i < access->restricted_count; i++) {
+        const struct http_restricted *row = &access->restricted[i];
+        if ((!row->path || strcmp(row->path, request->path) == 0) &&
+            (!row->argument || http_request_arg(request, row->argument))) {
+            return true;
+        }
+    }
+    return false;
+}
+
+bool http_access_allows(const struct http_access *access, const struct http_request *request,
+                        const struct ip *client)
+{
+    bool is_allowed = !http_access_is_restricted(access, request);
+    for (size_t i = 0; !is_allowed && i < access->network_count; i++) {
+        is_allowed = network_contains(&access->networks[i], client);
+    }
+    return is_allowed;
 }
