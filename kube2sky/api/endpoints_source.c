@@ -6,7 +6,7 @@
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/base/xalloc.h"
-#include "kube2sky/api/endpoints_probe_internal.h"
+#include "kube2sky/api/reflector_internal.h"
 
 /* ---- Rules; pure ---- */
 
@@ -32,12 +32,13 @@ static const struct kube_resource *endpoints_source_first(enum endpoints_mode mo
     return kube_resource_of(mode == ENDPOINTS_ENDPOINTS ? KUBE_ENDPOINTS : KUBE_SLICE);
 }
 
-bool endpoints_source_is_refusal(int status)
+static bool endpoints_source_is_refusal(int status)
 {
     return status == FORBIDDEN || status == NOT_FOUND;
 }
 
-bool endpoints_source_is_absence(int status)
+/* Returns whether the status says that the server does not have the resource. */
+static bool endpoints_source_is_absence(int status)
 {
     return status == NOT_FOUND;
 }
@@ -81,16 +82,28 @@ static bool endpoints_source_is_settled(enum endpoints_mode mode,
 
 /* ---- Their application over time ---- */
 
+/* The timeoutSeconds of a probe's watch; the probe ends at the first byte anyway. */
+enum { PROBE_WATCH_S = 1 };
+
+enum endpoints_probe_result {
+    ENDPOINTS_PROBE_PERMITTED,
+    ENDPOINTS_PROBE_ABSENT,    /* 404 for the list: the server does not have them */
+    ENDPOINTS_PROBE_FORBIDDEN, /* 403; or 404 for the watch after a successful list by another
+                                * server */
+    ENDPOINTS_PROBE_UNKNOWN,   /* the server cannot be reached or is busy */
+};
+
 struct endpoints_switch {
     struct endpoints_switch_config config;
     const struct kube_resource *listed; /* by the last complete list; NULL: none */
     bool is_watching;                   /* its watches have not ended */
     bool is_settled;
 
-    struct endpoints_probe *probe; /* NULL: none runs */
-    bool is_asked;                 /* a list waits for the probe */
-    bool is_due;                   /* a probe begins when all is watched */
-    ev_timer minute;               /* runs until the next probe, or until the source is settled */
+    struct kube_request *probe; /* NULL: none runs */
+    size_t probed;              /* index of the namespace being probed */
+    bool is_asked;              /* a list waits for the probe */
+    bool is_due;                /* a probe begins when all is watched */
+    ev_timer minute;            /* runs until the next probe, or until the source is settled */
 
     int refused_status;   /* the last failure's status if it was a refusal; 0: it was none, or has
                            * passed */
@@ -115,7 +128,7 @@ static void endpoints_switch_settle(struct endpoints_switch *s, bool is_settled)
     s->config.reflector->settled(s->config.reflector->data, is_settled);
 }
 
-/* ---- Trials ---- */
+/* ---- Probes ---- */
 
 static void wait_a_minute(struct endpoints_switch *s)
 {
@@ -127,16 +140,22 @@ static void wait_a_minute(struct endpoints_switch *s)
 
 static void stop_probe(struct endpoints_switch *s)
 {
-    endpoints_probe_stop(s->probe);
-    s->probe = NULL;
+    if (s->probe) {
+        kube_request_cancel(s->probe);
+        s->probe = NULL;
+    }
     s->is_due = false;
 }
 
 /* Ends a probe. If the server does not have slices, or still refuses them a minute after Endpoints
  * were chosen, the source is settled. */
-static void on_tried(void *data, enum endpoints_probe_result result)
+static void endpoints_switch_end_probe(struct endpoints_switch *s,
+                                       enum endpoints_probe_result result)
 {
-    struct endpoints_switch *s = data;
+    bool is_refused = result == ENDPOINTS_PROBE_ABSENT || result == ENDPOINTS_PROBE_FORBIDDEN;
+    log_debug("endpoint slices probed",
+              LOG_INT("is_permitted", result == ENDPOINTS_PROBE_PERMITTED),
+              LOG_INT("is_refused", is_refused));
     stop_probe(s);
     if (result == ENDPOINTS_PROBE_ABSENT ||
         (result == ENDPOINTS_PROBE_FORBIDDEN && !ev_is_active(&s->minute))) {
@@ -145,25 +164,81 @@ static void on_tried(void *data, enum endpoints_probe_result result)
     if (result == ENDPOINTS_PROBE_PERMITTED) {
         s->refused_status = 0;
         s->is_watching = false;
-        s->config.list(s->config.data, kube_resource_of(KUBE_SLICE));
+        reflector_list_source(s->config.owner, kube_resource_of(KUBE_SLICE));
     } else if (s->is_asked) {
-        s->config.list(s->config.data, kube_resource_of(KUBE_ENDPOINTS));
+        reflector_list_source(s->config.owner, kube_resource_of(KUBE_ENDPOINTS));
     } else {
         wait_a_minute(s);
     }
 }
 
+static enum endpoints_probe_result probe_result_of(const struct kube_failure *failure)
+{
+    return failure && endpoints_source_is_refusal(failure->status) ? ENDPOINTS_PROBE_FORBIDDEN
+                                                                   : ENDPOINTS_PROBE_UNKNOWN;
+}
+
+static void probe_namespace(struct endpoints_switch *s);
+
+static void endpoints_switch_on_watch_open(void *data)
+{
+    struct endpoints_switch *s = data;
+    if (s->probed + 1 < s->config.scope_count) {
+        kube_request_cancel(s->probe);
+        s->probed++;
+        probe_namespace(s);
+    } else {
+        endpoints_switch_end_probe(s, ENDPOINTS_PROBE_PERMITTED);
+    }
+}
+
+static void on_watch_frame(void *data UNUSED, enum kube_encoding encoding UNUSED,
+                           struct slice frame UNUSED)
+{
+}
+
+static void endpoints_switch_on_watch_end(void *data, const struct kube_failure *failure)
+{
+    struct endpoints_switch *s = data;
+    s->probe = NULL;
+    endpoints_switch_end_probe(s, probe_result_of(failure));
+}
+
+static void endpoints_switch_on_list_end(void *data, struct kube_list_meta *meta,
+                                         const struct kube_failure *failure)
+{
+    static const struct kube_watch_callbacks callbacks = {.on_open = endpoints_switch_on_watch_open,
+                                                          .on_frame = on_watch_frame,
+                                                          .on_end = endpoints_switch_on_watch_end};
+    struct endpoints_switch *s = data;
+    s->probe = NULL;
+    if (meta) {
+        s->probe = kube_client_watch(s->config.reflector->client, kube_resource_of(KUBE_SLICE),
+                                     &s->config.scopes[s->probed], meta->resource_version,
+                                     PROBE_WATCH_S, &callbacks, s);
+    } else {
+        bool is_absent = failure && endpoints_source_is_absence(failure->status);
+        endpoints_switch_end_probe(s,
+                                   is_absent ? ENDPOINTS_PROBE_ABSENT : probe_result_of(failure));
+    }
+}
+
+/* Requests one object of a list, then the start of a watch: a role may permit one and not the
+ * other. Changes nothing that is followed. */
+static void probe_namespace(struct endpoints_switch *s)
+{
+    static const struct kube_list_callbacks callbacks = {.on_end = endpoints_switch_on_list_end};
+    s->probe = kube_client_list(s->config.reflector->client, kube_resource_of(KUBE_SLICE),
+                                &s->config.scopes[s->probed], 1, "", &callbacks, s);
+}
+
+/* Begins a probe: asks, while Endpoints are followed, whether slices could be. */
 static void try_slices(struct endpoints_switch *s, bool is_asked)
 {
     s->is_asked = is_asked;
     s->is_due = false;
-    s->probe = endpoints_probe_start(
-        &(struct endpoints_probe_config){.client = s->config.reflector->client,
-                                         .resource = kube_resource_of(KUBE_SLICE),
-                                         .scopes = s->config.scopes,
-                                         .scope_count = s->config.scope_count,
-                                         .done = on_tried,
-                                         .data = s});
+    s->probed = 0;
+    probe_namespace(s);
 }
 
 static void on_minute(struct ev_loop *loop UNUSED, ev_timer *w, int revents UNUSED)

@@ -12,29 +12,23 @@
 #include "kube2sky/api/kube_client.h"
 #include "kube2sky/api/reflector.h"
 
-/* Return whether the status is a refusal, 403 or 404; and whether it says that the server does not
- * have the resource. Pure. */
-bool endpoints_source_is_refusal(int status);
-bool endpoints_source_is_absence(int status);
-
 struct endpoints_switch;
 
 struct endpoints_switch_config {
+    /* Told to list a source now, whatever is being watched (reflector_list_source): as the answer
+     * to endpoints_switch_ask, or when slices are permitted again. */
+    struct reflector *owner;
     const struct reflector_config *reflector; /* outlives it, as do the next pointers */
     const struct reflector_timing *timing;
     const struct kube_scope *scopes;
-    size_t scope_count;
-    /* Called to list this now, whatever is being watched. It comes from the loop: as the answer to
-     * endpoints_switch_ask, or when slices are permitted again. */
-    void (*list)(void *data, const struct kube_resource *resource);
-    void *data;
+    size_t scope_count; /* at least one */
 };
 
 struct endpoints_switch *endpoints_switch_new(const struct endpoints_switch_config *config);
 void endpoints_switch_free(struct endpoints_switch *s); /* NULL is fine */
 
-/* Returns the resource to list first or again; nothing is watched meanwhile. NULL: `list` will be
- * called after a probe of the slices. */
+/* Returns the resource to list first or again; nothing is watched meanwhile. NULL: the
+ * owner is told after a probe of the slices. */
 const struct kube_resource *endpoints_switch_ask(struct endpoints_switch *s);
 
 /* Notes that a list or watch has failed, and the watches with it. Returns the resource to list

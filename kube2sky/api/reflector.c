@@ -12,6 +12,7 @@
 #include "common/base/xalloc.h"
 #include "kube2sky/api/endpoints_source_internal.h"
 #include "kube2sky/api/kube_client.h"
+#include "kube2sky/api/reflector_internal.h"
 #include "kube2sky/api/scope_list_internal.h"
 #include "kube2sky/api/watcher_internal.h"
 
@@ -34,7 +35,7 @@ static const struct reflector_timing default_timing = {
 };
 
 /* Follows one namespace, or all of them. */
-struct part {
+struct reflector_part {
     struct reflector *reflector;
     char *version;           /* version of its list, where its watch starts; NULL: not listed yet */
     struct watcher *watcher; /* NULL while listing */
@@ -46,7 +47,7 @@ struct reflector {
     struct reflector_config config;
     struct reflector_timing timing;
     const struct kube_resource *resource; /* the resource of the current or last list */
-    struct part *parts;
+    struct reflector_part *parts;
     struct kube_scope *scopes; /* one per part */
     size_t part_count;
 
@@ -98,7 +99,7 @@ static void forget_list(struct reflector *reflector)
 static void reflector_stop_watchers(struct reflector *reflector)
 {
     for (size_t i = 0; i < reflector->part_count; i++) {
-        struct part *part = &reflector->parts[i];
+        struct reflector_part *part = &reflector->parts[i];
         watcher_stop(part->watcher);
         part->watcher = NULL;
         part->is_open = false;
@@ -202,9 +203,8 @@ static void reflector_fail(struct reflector *reflector, const struct kube_failur
     reflector_retry_later(reflector, failure);
 }
 
-static void on_source(void *data, const struct kube_resource *resource)
+void reflector_list_source(struct reflector *reflector, const struct kube_resource *resource)
 {
-    struct reflector *reflector = data;
     reflector_stop_watchers(reflector);
     begin_list(reflector, resource);
 }
@@ -225,9 +225,9 @@ static void log_event(const struct reflector *reflector, const struct kube_event
               LOG_STR("resource_version", event->resource_version));
 }
 
-static void reflector_on_event(void *data, struct kube_event *event, const struct err *err)
+void reflector_take_event(struct reflector_part *part, struct kube_event *event,
+                          const struct err *err)
 {
-    struct part *part = data;
     struct reflector *reflector = part->reflector;
     const struct reflector_config *config = &reflector->config;
     enum kube_kind kind = reflector->resource->kind;
@@ -250,16 +250,15 @@ static void reflector_on_event(void *data, struct kube_event *event, const struc
 }
 
 /* Reports when one watch is down, and when all run. */
-static void on_watch_state(void *data, const struct err *err)
+void reflector_note_watch(struct reflector_part *part, const struct err *err)
 {
-    struct part *part = data;
     struct reflector *reflector = part->reflector;
     const struct err *wrong = NULL;
     bool is_open = true;
     part->is_open = !err;
     part->err = err ? *err : (struct err){0};
     for (size_t i = 0; i < reflector->part_count; i++) {
-        const struct part *other = &reflector->parts[i];
+        const struct reflector_part *other = &reflector->parts[i];
         is_open = is_open && other->is_open;
         wrong = !wrong && other->err.code != 0 ? &other->err : wrong;
     }
@@ -271,16 +270,14 @@ static void on_watch_state(void *data, const struct err *err)
     }
 }
 
-static void reflector_on_went_back(void *data, const struct err *err)
+void reflector_note_went_back(struct reflector_part *part, const struct err *err)
 {
-    struct part *part = data;
     struct reflector *reflector = part->reflector;
     reflector->config.went_back(reflector->config.data, reflector->config.kind, err);
 }
 
-static void on_watch_lost(void *data, const struct kube_failure *failure)
+void reflector_lose_watch(struct reflector_part *part, const struct kube_failure *failure)
 {
-    struct part *part = data;
     struct reflector *reflector = part->reflector;
     reflector_stop_watchers(reflector);
     reflector_fail(reflector, failure);
@@ -297,7 +294,7 @@ static bool is_replaceable(const struct reflector *reflector)
 static void reflector_start_watchers(struct reflector *reflector)
 {
     for (size_t i = 0; i < reflector->part_count; i++) {
-        struct part *part = &reflector->parts[i];
+        struct reflector_part *part = &reflector->parts[i];
         const struct watcher_config config = {
             .loop = reflector->config.loop,
             .client = reflector->config.client,
@@ -306,11 +303,8 @@ static void reflector_start_watchers(struct reflector *reflector)
             .timing = &reflector->timing,
             .opened = &reflector->config.counts->watches,
             .is_replaceable = is_replaceable(reflector),
-            .event = reflector_on_event,
-            .state = on_watch_state,
-            .went_back = reflector->config.went_back ? reflector_on_went_back : NULL,
-            .lost = on_watch_lost,
-            .data = part,
+            .compares_versions = reflector->config.went_back != NULL,
+            .owner = part,
         };
         part->watcher = watcher_start(&config, part->version);
     }
@@ -318,31 +312,27 @@ static void reflector_start_watchers(struct reflector *reflector)
 
 /* ---- Listing ---- */
 
-static void reflector_on_list_open(void *data)
+void reflector_note_list_open(struct reflector *reflector)
 {
-    struct reflector *reflector = data;
     if (!reflector->has_begun) {
         reflector->has_begun = true;
         reflector->config.list_begin(reflector->config.data, reflector->resource->kind);
     }
 }
 
-static void on_listed(void *data, struct kube_object *object)
+void reflector_take_listed(struct reflector *reflector, struct kube_object *object)
 {
-    struct reflector *reflector = data;
     reflector->object_count++;
     reflector->config.upsert(reflector->config.data, object);
 }
 
-static void on_listed_gone(void *data, const struct kube_object *object)
+void reflector_note_listed_gone(struct reflector *reflector, const struct kube_object *object)
 {
-    struct reflector *reflector = data;
     reflector->config.remove(reflector->config.data, object->kind, object->ns, object->name, "");
 }
 
-static void on_listed_bad(void *data, const struct err *err)
+void reflector_note_listed_bad(struct reflector *reflector, const struct err *err)
 {
-    struct reflector *reflector = data;
     reflector->config.bad(reflector->config.data, reflector->resource->kind, err);
 }
 
@@ -354,9 +344,8 @@ static void forget_scope_list(struct reflector *reflector)
 
 /* Lists again after a failure. A list that takes longer than the server holds its revision is
  * requested in one page. */
-static void on_list_failed(void *data, const struct kube_failure *failure)
+void reflector_fail_list(struct reflector *reflector, const struct kube_failure *failure)
 {
-    struct reflector *reflector = data;
     forget_scope_list(reflector);
     if (failure->err.code == ERR_COMPACTED) {
         reflector->expired_lists++;
@@ -397,9 +386,8 @@ static void finish_list(struct reflector *reflector)
     relist_later(reflector);
 }
 
-static void on_list_done(void *data, const char *version)
+void reflector_end_list(struct reflector *reflector, const char *version)
 {
-    struct reflector *reflector = data;
     reflector->parts[reflector->listing++].version = xstrdup(version);
     forget_scope_list(reflector);
     if (reflector->listing < reflector->part_count) {
@@ -416,13 +404,7 @@ static void list_part(struct reflector *reflector)
         .resource = reflector->resource,
         .scope = reflector->scopes[reflector->listing],
         .page_objects = reflector->expired_lists > 1 ? 0 : KUBE_PAGE_OBJECTS,
-        .open = reflector_on_list_open,
-        .upsert = on_listed,
-        .remove = on_listed_gone,
-        .bad = on_listed_bad,
-        .done = on_list_done,
-        .failed = on_list_failed,
-        .data = reflector,
+        .owner = reflector,
     });
 }
 
@@ -454,12 +436,11 @@ struct reflector *reflector_start(const struct reflector_config *config)
     reflector->resource = kube_resource_of(config->kind);
     if (config->kind == KUBE_ENDPOINTS) {
         reflector->endpoints = endpoints_switch_new(
-            &(struct endpoints_switch_config){.reflector = &reflector->config,
+            &(struct endpoints_switch_config){.owner = reflector,
+                                              .reflector = &reflector->config,
                                               .timing = &reflector->timing,
                                               .scopes = reflector->scopes,
-                                              .scope_count = reflector->part_count,
-                                              .list = on_source,
-                                              .data = reflector});
+                                              .scope_count = reflector->part_count});
     }
     list_again(reflector);
     return reflector;

@@ -5,11 +5,12 @@
 #include "common/base/cleanup.h"
 #include "common/base/log.h"
 #include "common/base/xalloc.h"
+#include "kube2sky/api/reflector_internal.h"
 
 struct scope_list {
     struct scope_list_config config;
     struct kube_request *request; /* NULL: ended */
-    bool is_open;                 /* open() has been called */
+    bool is_open;                 /* the owner knows */
     int64_t object_count;
 
     char *version;        /* the first page's; NULL: not known yet */
@@ -31,7 +32,7 @@ static void scope_list_begin(void *data)
     struct scope_list *list = data;
     if (!list->is_open) {
         list->is_open = true;
-        list->config.open(list->config.data);
+        reflector_note_list_open(list->config.owner);
     }
 }
 
@@ -41,13 +42,13 @@ static void scope_list_on_object(void *data, struct kube_object *object)
 {
     struct scope_list *list = data;
     list->object_count++;
-    list->config.upsert(list->config.data, object);
+    reflector_take_listed(list->config.owner, object);
 }
 
 static void on_bad_object(void *data, const struct err *err)
 {
     struct scope_list *list = data;
-    list->config.bad(list->config.data, err);
+    reflector_note_listed_bad(list->config.owner, err);
 }
 
 static void log_page(const struct scope_list *list, const struct kube_list_meta *meta)
@@ -74,7 +75,7 @@ static void on_page_end(void *data, struct kube_list_meta *meta, const struct ku
     struct scope_list *list = data;
     list->request = NULL;
     if (failure) {
-        list->config.failed(list->config.data, failure);
+        reflector_fail_list(list->config.owner, failure);
         return;
     }
     log_page(list, meta);
@@ -82,7 +83,7 @@ static void on_page_end(void *data, struct kube_list_meta *meta, const struct ku
     if (list->continue_token) {
         request_page(list);
     } else {
-        list->config.done(list->config.data, list->version);
+        reflector_end_list(list->config.owner, list->version);
     }
 }
 
@@ -115,7 +116,7 @@ static void list_otherwise(struct scope_list *list, const struct kube_failure *f
     if (list->is_open) {
         struct kube_failure again = {0};
         err_set(&again.err, ERR_COMPACTED, "%s", failure->err.msg);
-        list->config.failed(list->config.data, &again);
+        reflector_fail_list(list->config.owner, &again);
     } else {
         request_page(list);
     }
@@ -125,7 +126,7 @@ static void fail_events(struct scope_list *list, struct kube_failure *bad)
 {
     scope_list_close(list);
     err_wrap(&bad->err, bad->err.code, "%s", list->config.resource->name);
-    list->config.failed(list->config.data, bad);
+    reflector_fail_list(list->config.owner, bad);
 }
 
 /* Handles a bookmark. A server that ignores sendInitialEvents sends bookmarks, too. */
@@ -139,7 +140,7 @@ static void on_bookmark(struct scope_list *list, const struct kube_event *event)
                   LOG_STR("namespace", list->config.scope.ns),
                   LOG_STR("resource_version", event->resource_version),
                   LOG_INT("objects", list->object_count));
-        list->config.done(list->config.data, event->resource_version);
+        reflector_end_list(list->config.owner, event->resource_version);
         return;
     }
     err_set(&failure.err, ERR_PROTOCOL, "list of %s: events without an end", kind);
@@ -155,10 +156,10 @@ static void take_event(struct scope_list *list, struct kube_event *event, struct
         scope_list_on_object(list, STEAL(event->object));
         break;
     case KUBE_EVENT_DELETE:
-        config->remove(config->data, event->object);
+        reflector_note_listed_gone(config->owner, event->object);
         break;
     case KUBE_EVENT_BAD:
-        config->bad(config->data, &bad->err);
+        reflector_note_listed_bad(config->owner, &bad->err);
         break;
     case KUBE_EVENT_BOOKMARK:
         on_bookmark(list, event);
@@ -205,7 +206,7 @@ static void on_events_end(void *data, const struct kube_failure *failure)
     if (failure->status == 403 || is_unknown(list, failure, has_ended)) {
         list_otherwise(list, failure);
     } else {
-        list->config.failed(list->config.data, failure);
+        reflector_fail_list(list->config.owner, failure);
     }
 }
 

@@ -14,32 +14,22 @@
 #include "kube2sky/api/kube_client.h"
 #include "kube2sky/api/kube_object.h"
 
+struct reflector;
 struct scope_list;
 
 struct scope_list_config {
     struct kube_client *client; /* outlives it, like the scope's strings */
     const struct kube_resource *resource;
     struct kube_scope scope;
-    int page_objects; /* 0: one page has all */
-
-    void (*open)(void *data); /* called once, before the others: the server has answered 200 */
-    void (*upsert)(void *data, struct kube_object *object); /* takes ownership */
-    /* Called for an object that is deleted meanwhile, and may have been upserted. */
-    void (*remove)(void *data, const struct kube_object *object);
-    void (*bad)(void *data, const struct err *err);
-    /* One of these is called, once and last; stop the list in it. After done, all objects have been
-     * reported, and a watch from this version reports the rest, perhaps some of them again.
-     * ERR_COMPACTED: list from the start. */
-    void (*done)(void *data, const char *version);
-    void (*failed)(void *data, const struct kube_failure *failure);
-    void *data;
+    int page_objects;        /* 0: one page has all */
+    struct reflector *owner; /* is told (reflector_internal.h) */
 };
 
-/* Starts a list. Runs no callback. */
+/* Starts a list. Tells nothing yet. */
 struct scope_list *scope_list_start(const struct scope_list_config *config);
 
-/* Stops it: no callback follows. May be called inside done and failed, not inside the others. NULL
- * is fine. */
+/* Stops it: its owner hears no more. May be called when told of its end, not of the rest. NULL is
+ * fine. */
 void scope_list_stop(struct scope_list *list);
 
 #endif

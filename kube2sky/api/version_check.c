@@ -8,6 +8,7 @@
 #include "common/base/log.h"
 #include "common/base/xalloc.h"
 #include "kube2sky/api/kube_object.h"
+#include "kube2sky/api/watcher_internal.h"
 
 struct version_check {
     struct version_check_config config;
@@ -41,7 +42,7 @@ static void version_check_compare(struct version_check *check, const char *now)
     log_debug("versions compared", LOG_STR("kind", check->config.resource->name),
               LOG_STR("seen", check->seen), LOG_STR("now", now));
     if (kube_version_is_before(now, check->seen)) {
-        check->config.went_back(check->config.data, check->seen, now);
+        watcher_note_went_back(check->config.owner, check->seen, now);
     }
 }
 

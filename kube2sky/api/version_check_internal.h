@@ -15,6 +15,7 @@
 #include "kube2sky/api/reflector.h"
 
 struct version_check;
+struct watcher;
 
 struct version_check_config {
     struct ev_loop *loop;
@@ -22,17 +23,14 @@ struct version_check_config {
     const struct kube_resource *resource;
     const struct kube_scope *scope;        /* the watch's */
     const struct reflector_timing *timing; /* has the delays between attempts */
-    /* Called at most once, from the loop; stop the check in it. Both are numbers; now is before
-     * seen. */
-    void (*went_back)(void *data, const char *seen, const char *now);
-    void *data;
+    struct watcher *owner; /* told at most once, from the loop (watcher_note_went_back) */
 };
 
-/* Starts a check. Runs no callback. Repeats the request until it is answered or refused. */
+/* Starts a check. Tells nothing yet. Repeats the request until it is answered or refused. */
 struct version_check *version_check_start(const struct version_check_config *config,
                                           const char *seen);
 
-/* Stops it: no callback follows. NULL is fine. */
+/* Stops it: its owner hears no more. NULL is fine. */
 void version_check_stop(struct version_check *check);
 
 #endif

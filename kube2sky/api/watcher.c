@@ -8,6 +8,7 @@
 #include "common/base/log.h"
 #include "common/base/xalloc.h"
 #include "kube2sky/api/kube_object.h"
+#include "kube2sky/api/reflector_internal.h"
 #include "kube2sky/api/version_check_internal.h"
 
 /* A watch that ends sooner, whatever it brought, is reopened only after a backoff. */
@@ -88,7 +89,7 @@ static void watcher_disconnect(struct watcher *watcher, const struct kube_failur
 {
     log_debug("watch lost, listing again", LOG_STR("kind", kind_name(watcher)),
               LOG_STR("namespace", watcher->config.scope.ns), LOG_STR("reason", failure->err.msg));
-    watcher->config.lost(watcher->config.data, failure);
+    reflector_lose_watch(watcher->config.owner, failure);
 }
 
 /* ---- Events ---- */
@@ -113,21 +114,20 @@ static void watcher_on_sign_of_life(struct watcher *watcher)
     watcher->heard_ms = clock_monotonic_ms();
     if (watcher->is_doubted) {
         watcher->is_doubted = false;
-        watcher->config.state(watcher->config.data, NULL);
+        reflector_note_watch(watcher->config.owner, NULL);
     }
 }
 
 /* Reports that the storage went back: known objects of other kinds may be wrong, too. */
-static void watcher_on_went_back(void *data, const char *seen, const char *now)
+void watcher_note_went_back(struct watcher *watcher, const char *seen, const char *now)
 {
-    struct watcher *watcher = data;
     struct kube_failure failure = {0};
     err_set(&failure.err, ERR_COMPACTED,
             "watch of %s: the server's version %.40s is before %.40s, which was seen",
             kind_name(watcher), now, seen);
     leave_watch(watcher);
     ev_timer_stop(watcher->config.loop, &watcher->retry);
-    watcher->config.went_back(watcher->config.data, &failure.err);
+    reflector_note_went_back(watcher->config.owner, &failure.err);
     watcher_disconnect(watcher, &failure);
 }
 
@@ -143,8 +143,7 @@ static void check_version(struct watcher *watcher)
                                                            .resource = config->resource,
                                                            .scope = &config->scope,
                                                            .timing = config->timing,
-                                                           .went_back = watcher_on_went_back,
-                                                           .data = watcher},
+                                                           .owner = watcher},
                             watcher->version);
 }
 
@@ -155,14 +154,14 @@ static void watcher_on_open(void *data)
     watcher->refused_ms = 0;
     watcher_on_sign_of_life(watcher);
     set_pulse(watcher, watcher->config.timing->silent_ms);
-    if (watcher->is_resumed && watcher->config.went_back) {
+    if (watcher->is_resumed && watcher->config.compares_versions) {
         check_version(watcher);
     }
     watcher->is_resumed = true;
     counter_add(watcher->config.opened, 1);
     log_debug("watch accepted", LOG_STR("kind", kind_name(watcher)),
               LOG_STR("namespace", watcher->config.scope.ns));
-    watcher->config.state(watcher->config.data, NULL);
+    reflector_note_watch(watcher->config.owner, NULL);
 }
 
 /* Handles an event. After an ERROR event or an invalid frame, events may have been missed. Within a
@@ -185,7 +184,7 @@ static void watcher_on_frame(void *data, enum kube_encoding encoding, struct sli
         if (event.resource_version) {
             watcher_set_version(watcher, event.resource_version);
         }
-        watcher->config.event(watcher->config.data, &event, err);
+        reflector_take_event(watcher->config.owner, &event, err);
         kube_event_fini(&event);
         return;
     }
@@ -219,7 +218,7 @@ static void watcher_fail(struct watcher *watcher, const struct kube_failure *fai
 {
     log_debug("watch ended", LOG_STR("kind", kind_name(watcher)),
               LOG_STR("namespace", watcher->config.scope.ns), LOG_STR("reason", failure->err.msg));
-    watcher->config.state(watcher->config.data, &failure->err);
+    reflector_note_watch(watcher->config.owner, &failure->err);
     watcher_retry_later(watcher, failure);
 }
 
@@ -260,7 +259,7 @@ static void watcher_suspect(struct watcher *watcher)
     struct err err = {0};
     watcher->is_doubted = true;
     err_set(&err, ERR_TIMEOUT, "watch of %s: the server does not answer", kind_name(watcher));
-    watcher->config.state(watcher->config.data, &err);
+    reflector_note_watch(watcher->config.owner, &err);
 }
 
 static void wait_for_answer(struct watcher *watcher, int64_t now_ms)

@@ -14,6 +14,7 @@
 #include "kube2sky/api/kube_object.h"
 #include "kube2sky/api/reflector.h"
 
+struct reflector_part;
 struct watcher;
 
 struct watcher_config {
@@ -26,28 +27,14 @@ struct watcher_config {
                                             * it */
     /* A refusal (403, 404) that lasts ends it: another resource can replace it. */
     bool is_replaceable;
-
-    /* Called for upserts, deletes and bad objects, in order; err is a bad one's. The watcher owns
-     * the event; the callback may take its object. Bookmarks come, too, as a sign of life. */
-    void (*event)(void *data, struct kube_event *event, const struct err *err);
-
-    /* Called with NULL when the watch runs; else it is down and retried. */
-    void (*state)(void *data, const struct err *err);
-
-    /* Called when the server's storage has gone back to an older state; `lost` follows. NULL:
-     * versions are not compared. */
-    void (*went_back)(void *data, const struct err *err);
-
-    /* Called when the watch is lost: list everything again. ERR_COMPACTED is normal. May stop this
-     * watcher and others. */
-    void (*lost)(void *data, const struct kube_failure *failure);
-    void *data;
+    bool compares_versions;       /* after a reconnection (version_check_internal.h) */
+    struct reflector_part *owner; /* is told (reflector_internal.h) */
 };
 
-/* Starts a watcher. Runs no callback. */
+/* Starts a watcher. Tells nothing yet. */
 struct watcher *watcher_start(const struct watcher_config *config, const char *version);
 
-/* Retries at once if it waits. Do not call it inside a callback. */
+/* Retries at once if it waits. Not for its owner when told something. */
 void watcher_retry(struct watcher *watcher);
 
 /* Returns the version up to which everything has been passed on; borrowed until the loop turns. */
@@ -56,8 +43,11 @@ const char *watcher_version(const struct watcher *watcher);
 /* Returns the delay after a failure with this code, of a watch or a list. */
 uint32_t watcher_retry_ms(const struct reflector_timing *timing, struct backoff *backoff, int code);
 
-/* Stops it: no callback follows. May be called inside `lost`, not inside the others. NULL is
- * fine. */
+/* Ends the watch: the server's version is before the one that was seen. The version check's. */
+void watcher_note_went_back(struct watcher *watcher, const char *seen, const char *now);
+
+/* Stops it: its owner hears no more. May be called when told that it is lost, not of the rest. NULL
+ * is fine. */
 void watcher_stop(struct watcher *watcher);
 
 #endif
