@@ -129,16 +129,6 @@ static void on_config_map_lacks(void *data)
 
 /* ---- Start ---- */
 
-static void kube2sky_on_credentials(void *data UNUSED, const struct err *err)
-{
-    if (err) {
-        log_warn("cannot use changed credential files, keeping the old ones",
-                 LOG_STR("error", err->msg));
-    } else {
-        log_info("credential files reloaded");
-    }
-}
-
 static void end_loop(struct app *app)
 {
     ev_break(app->loop, EVBREAK_ALL);
@@ -165,7 +155,6 @@ static int open_clients(struct app *app, const struct options *o, struct err *er
         .endpoints = o->etcd_server,
         .call_timeout_ms = ETCD_CALL_TIMEOUT_MS,
         .tls = {.ca = o->etcd_cafile, .cert = o->etcd_certfile, .key = o->etcd_keyfile},
-        .on_credentials = kube2sky_on_credentials,
         .username = o->etcd_username,
         .password_file = o->etcd_password_file,
     };

@@ -1,23 +1,11 @@
 #include "skydns/etcd_client.h"
 
-#include "common/base/log.h"
 #include "common/base/outage.h"
 #include "common/etcd/etcd.h"
 
 /* Timeout of an etcd call: a page of 5,000 keys takes 10 ms, on a busy etcd a hundred times that.
  * After this time without a byte, the client tries another endpoint. */
 enum { ETCD_CALL_TIMEOUT_MS = 5000 };
-
-static void etcd_client_on_credentials(void *data, const struct err *err)
-{
-    (void)data;
-    if (err) {
-        log_warn("cannot use changed credential files, keeping the old ones",
-                 LOG_STR("error", err->msg));
-    } else {
-        log_info("credential files reloaded");
-    }
-}
 
 int etcd_client_open(struct ev_loop *loop, const struct options *flags, struct etcd **ret_etcd,
                      struct err *err)
@@ -27,7 +15,6 @@ int etcd_client_open(struct ev_loop *loop, const struct options *flags, struct e
         .endpoints = flags->machines,
         .call_timeout_ms = ETCD_CALL_TIMEOUT_MS,
         .tls = {.ca = flags->ca_cert, .cert = flags->tls_pem, .key = flags->tls_key},
-        .on_credentials = etcd_client_on_credentials,
         .username = flags->username,
         .password = flags->password,
         .password_file = flags->password_file,

@@ -80,8 +80,6 @@ int etcd_new(const struct etcd_config *config, struct etcd **ret_etcd, struct er
         .auth = etcd->auth,
         .tls = etcd->tls,
         .counts = &etcd->counts,
-        .on_credentials = config->on_credentials,
-        .data = config->data,
     };
     etcd->calls = etcd_link_new(&link);
     link.name = "watches";

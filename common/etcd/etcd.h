@@ -45,11 +45,9 @@ struct etcd_config {
     const char *password;
     const char *password_file;
 
-    struct tls_files tls; /* for https endpoints, but always read at once; copied */
-    /* Reports that files of `tls` changed on disk, once per change. err NULL: the next connection
-     * uses them, else why the old ones stay in use. Must not free the client. May be NULL. */
-    void (*on_credentials)(void *data, const struct err *err);
-    void *data; /* passed to on_credentials */
+    /* For https endpoints, but always read at once; copied. Files that change on disk are used from
+     * the next connection on, or the old ones stay in use: either is logged. */
+    struct tls_files tls;
 };
 
 /* Returns ERR_USAGE for a bad URL, with a message that names it; another code for an unusable TLS

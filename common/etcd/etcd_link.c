@@ -117,14 +117,22 @@ static void on_grpc_close(void *data, const struct err *err)
     turn_failed(link, link->was_opened);
 }
 
+/* Uses TLS files that have changed on disk from now on. */
 static void refresh_credentials(struct etcd_link *link)
 {
     struct err err;
-    enum tls_refresh refresh = tls_client_refresh(link->config.tls, &err);
-    counter_add(&link->config.counts->credentials_read, refresh == TLS_READ_AGAIN);
-    counter_add(&link->config.counts->credentials_kept, refresh == TLS_READ_FAILED);
-    if (refresh != TLS_UNCHANGED && link->config.on_credentials) {
-        link->config.on_credentials(link->config.data, refresh == TLS_READ_FAILED ? &err : NULL);
+    switch (tls_client_refresh(link->config.tls, &err)) {
+    case TLS_UNCHANGED:
+        break;
+    case TLS_READ_AGAIN:
+        counter_add(&link->config.counts->credentials_read, 1);
+        log_info("credential files reloaded");
+        break;
+    case TLS_READ_FAILED:
+        counter_add(&link->config.counts->credentials_kept, 1);
+        log_warn("cannot use changed credential files, keeping the old ones",
+                 LOG_STR("error", err.msg));
+        break;
     }
 }
 

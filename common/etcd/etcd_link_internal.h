@@ -49,10 +49,6 @@ struct etcd_link_config {
     struct etcd_auth *auth;                 /* borrowed; NULL: calls go without a token */
     struct tls_client *tls;                 /* borrowed; NULL without an https endpoint */
     struct etcd_counts *counts;             /* borrowed */
-    /* Reports that the files of `tls` changed on disk. err NULL: connections use them from now on,
-     * else why the old ones stay in use. May be NULL. */
-    void (*on_credentials)(void *data, const struct err *err);
-    void *data;
 };
 
 struct etcd_link *etcd_link_new(const struct etcd_link_config *config);

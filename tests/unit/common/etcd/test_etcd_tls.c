@@ -17,10 +17,12 @@
 #include "common/base/cleanup.h"
 #include "common/base/xalloc.h"
 #include "common/etcd/etcd.h"
+#include "common/etcd/etcd_counts_internal.h"
 #include "common/etcd/etcd_watch.h"
 #include "tests/support/certs.h"
 #include "tests/support/etcd_proc.h"
 #include "tests/support/etcd_sync.h"
+#include "tests/support/log_capture.h"
 #include "tests/support/loopback.h"
 #include "tests/support/unit_test.h"
 
@@ -35,10 +37,6 @@ struct fixture {
     struct certs_ca *other;
     struct etcd_proc *proc;
     struct etcd *etcd;
-
-    unsigned credentials_read;
-    unsigned credentials_kept;
-    struct err credentials_err;
 };
 
 static struct fixture f;
@@ -59,14 +57,12 @@ static void etcd_tls_issue(const struct certs_ca *ca, const char *name, const ch
 
 /* ---- The client ---- */
 
-static void etcd_tls_on_credentials(void *data, const struct err *err)
+/* Checks how often files that have changed were used, and were not, since the client was made. */
+static void check_credentials(uint64_t read, uint64_t kept)
 {
-    if (err) {
-        f.credentials_kept++;
-        f.credentials_err = *err;
-    } else {
-        f.credentials_read++;
-    }
+    const struct etcd_counts *counts = etcd_counts(f.etcd);
+    assert_int_equal(counter_get(&counts->credentials_read), read);
+    assert_int_equal(counter_get(&counts->credentials_kept), kept);
 }
 
 /* Resolves every name to this machine. */
@@ -87,7 +83,6 @@ static int open_client(const char *endpoints, const char *ca, const char *cert, 
         .call_timeout_ms = CALL_TIMEOUT_MS,
         .look_up = look_up_here,
         .tls = {.ca = ca, .cert = cert, .key = key},
-        .on_credentials = etcd_tls_on_credentials,
     };
     etcd_free(f.etcd);
     f.etcd = NULL;
@@ -188,7 +183,6 @@ static int etcd_tls_stop(void **state)
 
 static int etcd_tls_each(void **state)
 {
-    f.credentials_read = f.credentials_kept = 0;
     etcd_tls_issue(f.ca, "server", own_names);
     etcd_tls_issue(f.ca, "client", NULL);
     return 0;
@@ -451,7 +445,7 @@ UNIT_TEST(test_server_certificate_replaced)
     etcd_tls_get_ok();
     etcd_tls_restart();
     etcd_tls_get_ok();
-    assert_int_equal(f.credentials_read + f.credentials_kept, 0);
+    check_credentials(0, 0);
 }
 
 UNIT_TEST(test_client_certificate_rotated)
@@ -461,15 +455,14 @@ UNIT_TEST(test_client_certificate_rotated)
     get_refused("the server refuses our certificate `");
     etcd_tls_issue(f.ca, "client", NULL); /* between two attempts, without a new client */
     etcd_tls_get_ok();
-    assert_int_equal(f.credentials_read, 1);
+    check_credentials(1, 0);
 
     etcd_tls_issue(f.ca, "client", NULL);
     etcd_tls_get_ok(); /* on the old connection */
-    assert_int_equal(f.credentials_read, 1);
+    check_credentials(1, 0);
     etcd_tls_restart();
     etcd_tls_get_ok();
-    assert_int_equal(f.credentials_read, 2);
-    assert_int_equal(f.credentials_kept, 0);
+    check_credentials(2, 0);
 }
 
 static void etcd_tls_write_text(const char *path, const char *text)
@@ -482,24 +475,26 @@ static void etcd_tls_write_text(const char *path, const char *text)
 
 UNIT_TEST(test_rotated_to_nonsense)
 {
+    struct log_capture log;
     etcd_tls_connect_to(etcd_proc_url(f.proc));
     etcd_tls_get_ok();
     etcd_tls_write_text(etcd_tls_file("client.crt"), "soon\n");
+    log_capture_begin(&log);
     etcd_tls_restart();
     etcd_tls_get_ok(); /* with the old files */
-    assert_int_equal(f.credentials_kept, 1);
-    assert_non_null(strstr(f.credentials_err.msg, "client.crt`: not found as PEM"));
     etcd_tls_restart();
-    assert_int_equal(f.credentials_kept, 1); /* reported once */
+    const char *text = log_capture_end(&log);
+    check_credentials(0, 1); /* reported once */
+    assert_int_equal(log_occurrences(text, "cannot use changed credential files"), 1);
+    assert_non_null(strstr(text, "client.crt`: not found as PEM"));
 
     assert_int_equal(unlink(etcd_tls_file("client.key")), 0);
     etcd_tls_restart();
-    assert_int_equal(f.credentials_kept, 2); /* they changed again */
+    check_credentials(0, 2); /* they changed again */
     etcd_tls_issue(f.ca, "client", NULL);
     etcd_tls_restart();
     etcd_tls_get_ok();
-    assert_int_equal(f.credentials_kept, 2);
-    assert_int_equal(f.credentials_read, 1);
+    check_credentials(1, 2);
 }
 
 /* ---- Files at startup ---- */
