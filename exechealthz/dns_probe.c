@@ -11,6 +11,7 @@
 #include "common/base/clock.h"
 #include "common/base/json_text.h"
 #include "common/base/log.h"
+#include "common/base/sockets.h"
 #include "common/base/xalloc.h"
 #include "common/dns/dns_names.h"
 #include "common/tls/tls_client.h"
@@ -94,32 +95,6 @@ static void dns_probe_record(struct dns_probe *probe, bool has_failed)
                         has_failed ? probe->error : "");
 }
 
-static void record_error(struct dns_probe *probe, const char *doing, int code)
-{
-    char server[DNS_SERVER_TEXT_MAX];
-    (void)snprintf(probe->error, sizeof(probe->error), "%s %s: %s", doing,
-                   dns_target_server(probe->config.target, server), err_code_text(code));
-    dns_probe_record(probe, true);
-}
-
-static void record_text(struct dns_probe *probe, const char *error)
-{
-    (void)snprintf(probe->error, sizeof(probe->error), "%s", error); /* ERROR_MAX is enough */
-    dns_probe_record(probe, true);
-}
-
-static void record_reply(struct dns_probe *probe, const struct dns_reply *reply)
-{
-    char name[DNAME_TEXT_MAX], rcode[DNS_RCODE_TEXT_MAX];
-    bool is_ok = reply->answers > 0 || (reply->is_truncated && reply->rcode == DNS_RCODE_NOERROR);
-    if (!is_ok) {
-        (void)snprintf(probe->error, sizeof(probe->error), "no RRs for domain \"%s\": %s",
-                       dname_to_text(&probe->config.target->question.name, name),
-                       dns_rcode_text(reply->rcode, rcode)); /* ERROR_MAX is enough */
-    }
-    dns_probe_record(probe, !is_ok);
-}
-
 /* ---- One run ---- */
 
 static bool is_running(const struct dns_probe *probe)
@@ -127,7 +102,7 @@ static bool is_running(const struct dns_probe *probe)
     return probe->readable.fd >= 0 || probe->stream;
 }
 
-static void end_run(struct dns_probe *probe)
+static void dns_probe_close(struct dns_probe *probe)
 {
     ev_timer_stop(probe->loop, &probe->timeout);
     if (probe->readable.fd >= 0) {
@@ -142,13 +117,42 @@ static void end_run(struct dns_probe *probe)
 
 static void start_run(struct dns_probe *probe);
 
-/* Starts the next run if its tick came during the last one. */
-static void catch_up(struct dns_probe *probe)
+/* Ends the run, with `error` filled in if it has failed. Starts the next one if its tick came
+ * meanwhile. */
+static void end_run(struct dns_probe *probe, bool has_failed)
 {
+    dns_probe_close(probe);
+    dns_probe_record(probe, has_failed);
     if (probe->tick_missed) {
         probe->tick_missed = false;
         start_run(probe);
     }
+}
+
+static void dns_probe_fail(struct dns_probe *probe, const char *doing, int code)
+{
+    char server[DNS_SERVER_TEXT_MAX];
+    (void)snprintf(probe->error, sizeof(probe->error), "%s %s: %s", doing,
+                   dns_target_server(probe->config.target, server), err_code_text(code));
+    end_run(probe, true);
+}
+
+static void dns_probe_fail_with(struct dns_probe *probe, const char *error)
+{
+    (void)snprintf(probe->error, sizeof(probe->error), "%s", error); /* ERROR_MAX is enough */
+    end_run(probe, true);
+}
+
+static void dns_probe_judge(struct dns_probe *probe, const struct dns_reply *reply)
+{
+    char name[DNAME_TEXT_MAX], rcode[DNS_RCODE_TEXT_MAX];
+    bool is_ok = reply->answers > 0 || (reply->is_truncated && reply->rcode == DNS_RCODE_NOERROR);
+    if (!is_ok) {
+        (void)snprintf(probe->error, sizeof(probe->error), "no RRs for domain \"%s\": %s",
+                       dname_to_text(&probe->config.target->question.name, name),
+                       dns_rcode_text(reply->rcode, rcode)); /* ERROR_MAX is enough */
+    }
+    end_run(probe, !is_ok);
 }
 
 /* Reads what came for the current run, and ends it. Returns false if that is not its response, and
@@ -160,15 +164,12 @@ static bool dns_probe_take_reply(struct dns_probe *probe, const uint8_t *bytes, 
     case DNS_REPLY_UNRELATED:
         return false;
     case DNS_REPLY_MALFORMED:
-        end_run(probe);
-        record_text(probe, "malformed response");
+        dns_probe_fail_with(probe, "malformed response");
         break;
     case DNS_REPLY_READ:
-        end_run(probe);
-        record_reply(probe, &reply);
+        dns_probe_judge(probe, &reply);
         break;
     }
-    catch_up(probe);
     return true;
 }
 
@@ -179,17 +180,11 @@ static void dns_probe_on_readable(struct ev_loop *loop UNUSED, ev_io *w, int eve
     struct dns_probe *probe = w->data;
     uint8_t bytes[DNS_REPLY_MAX];
     ssize_t n = recv(w->fd, bytes, sizeof(bytes), 0);
-    if (n < 0) {
-        if (errno == EAGAIN || errno == EINTR) {
-            return;
-        }
-        int code = -errno;
-        end_run(probe);
-        record_error(probe, "ask", code);
-        catch_up(probe);
-        return;
+    if (n >= 0) {
+        (void)dns_probe_take_reply(probe, bytes, (size_t)n); /* else it waits for the next one */
+    } else if (errno != EAGAIN && errno != EINTR) {
+        dns_probe_fail(probe, "ask", -errno);
     }
-    (void)dns_probe_take_reply(probe, bytes, (size_t)n); /* else it waits for the next datagram */
 }
 
 /* Sends again. A datagram that cannot be sent counts as lost: it is repeated until the timeout. */
@@ -203,21 +198,15 @@ static void on_resend(struct ev_loop *loop UNUSED, ev_timer *w, int events UNUSE
 /* Returns the connected socket with the query sent, or -errno. */
 static int dns_probe_open_socket(struct dns_probe *probe)
 {
-    const struct dns_target *target = probe->config.target;
-    CLEANUP_CLOSE int fd =
-        socket(target->server.sa.sa_family, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-    if (fd < 0 || connect(fd, &target->server.sa, target->server.len) != 0 ||
-        send(fd, probe->query, probe->query_len, 0) < 0) {
-        return -errno;
-    }
-    return STEAL_FD(fd);
+    CLEANUP_CLOSE int fd = sockets_connect(&probe->config.target->server, SOCK_DGRAM);
+    return fd >= 0 && send(fd, probe->query, probe->query_len, 0) < 0 ? -errno : STEAL_FD(fd);
 }
 
 static bool start_datagram(struct dns_probe *probe)
 {
     int fd = dns_probe_open_socket(probe);
     if (fd < 0) {
-        record_error(probe, "send to", fd);
+        dns_probe_fail(probe, "send to", fd);
         return false;
     }
     ev_now_update(probe->loop);
@@ -234,13 +223,9 @@ static void dns_probe_on_stream_end(void *data, struct slice reply, const struct
 {
     struct dns_probe *probe = data;
     if (err) {
-        end_run(probe);
-        record_text(probe, err->msg);
-        catch_up(probe);
+        dns_probe_fail_with(probe, err->msg);
     } else if (!dns_probe_take_reply(probe, (const uint8_t *)reply.ptr, reply.len)) {
-        end_run(probe);
-        record_text(probe, "malformed response: not to this query");
-        catch_up(probe);
+        dns_probe_fail_with(probe, "malformed response: not to this query");
     }
 }
 
@@ -273,7 +258,7 @@ static bool start_stream(struct dns_probe *probe)
     struct err err;
     refresh_files(probe);
     if (tls_query_start(&config, &probe->stream, &err) < 0) {
-        record_text(probe, err.msg);
+        dns_probe_fail_with(probe, err.msg);
         return false;
     }
     ev_now_update(probe->loop);
@@ -285,10 +270,8 @@ static bool start_stream(struct dns_probe *probe)
 static void dns_probe_on_timeout(struct ev_loop *loop UNUSED, ev_timer *w, int events UNUSED)
 {
     struct dns_probe *probe = w->data;
-    const char *doing = probe->stream ? tls_query_doing(probe->stream) : "no response from";
-    end_run(probe);
-    record_error(probe, doing, ERR_TIMEOUT);
-    catch_up(probe);
+    dns_probe_fail(probe, probe->stream ? tls_query_doing(probe->stream) : "no response from",
+                   ERR_TIMEOUT);
 }
 
 static bool write_query(struct dns_probe *probe)
@@ -311,7 +294,7 @@ static void start_run(struct dns_probe *probe)
     log_debug("DNS run started", LOG_STR("label", target->label),
               LOG_STR("server", dns_target_server(target, server)));
     if (!write_query(probe)) {
-        record_error(probe, "draw an id for", -errno);
+        dns_probe_fail(probe, "draw an id for", -errno);
     } else if (target->protocol == DNS_OVER_UDP ? start_datagram(probe) : start_stream(probe)) {
         ev_timer_set(&probe->timeout, (double)probe->config.settings.timeout_ms / 1000, 0.);
         ev_timer_start(probe->loop, &probe->timeout);
@@ -358,7 +341,7 @@ void dns_probe_free(struct dns_probe *probe)
 {
     if (probe) {
         ev_timer_stop(probe->loop, &probe->tick);
-        end_run(probe);
+        dns_probe_close(probe);
         free(probe);
     }
 }

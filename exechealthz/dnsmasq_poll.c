@@ -10,6 +10,7 @@
 #include "common/base/cleanup.h"
 #include "common/base/err.h"
 #include "common/base/log.h"
+#include "common/base/sockets.h"
 #include "common/base/xalloc.h"
 #include "exechealthz/dns_message.h"
 
@@ -46,29 +47,25 @@ static void dnsmasq_poll_close(struct dnsmasq_poll *poll)
     }
 }
 
-static void dnsmasq_poll_fail(struct dnsmasq_poll *poll, const char *error)
+/* Ends the poll. error NULL: every value has been read. */
+static void dnsmasq_poll_end(struct dnsmasq_poll *poll, const char *error)
 {
     char server[ADDR_TEXT_MAX];
+    addr_format(&poll->server, server);
     dnsmasq_poll_close(poll);
     poll->counts.polls++;
-    poll->counts.errors++;
-    if (!poll->has_failed) {
-        log_warn("cache counts not read, keeping the last ones",
-                 LOG_STR("server", addr_format(&poll->server, server)), LOG_STR("error", error));
+    if (!error) {
+        memcpy(poll->counts.values, poll->values, sizeof(poll->values));
+    } else {
+        poll->counts.errors++;
     }
-    poll->has_failed = true;
-}
-
-static void dnsmasq_poll_finish(struct dnsmasq_poll *poll)
-{
-    char server[ADDR_TEXT_MAX];
-    dnsmasq_poll_close(poll);
-    poll->counts.polls++;
-    memcpy(poll->counts.values, poll->values, sizeof(poll->values));
-    if (poll->has_failed) {
-        log_info("cache counts read again", LOG_STR("server", addr_format(&poll->server, server)));
+    if (error && !poll->has_failed) {
+        log_warn("cache counts not read, keeping the last ones", LOG_STR("server", server),
+                 LOG_STR("error", error));
+    } else if (!error && poll->has_failed) {
+        log_info("cache counts read again", LOG_STR("server", server));
     }
-    poll->has_failed = false;
+    poll->has_failed = error != NULL;
 }
 
 /* ---- One poll ---- */
@@ -113,28 +110,24 @@ static void dnsmasq_poll_on_readable(struct ev_loop *loop UNUSED, ev_io *w, int 
     ssize_t n = recv(w->fd, bytes, sizeof(bytes), 0);
     if (n < 0) {
         if (errno != EAGAIN && errno != EINTR) {
-            dnsmasq_poll_fail(poll, err_code_text(-errno));
+            dnsmasq_poll_end(poll, err_code_text(-errno));
         }
         return;
     }
     const char *error = dnsmasq_poll_read_reply(poll, bytes, (size_t)n);
-    if (error) {
-        dnsmasq_poll_fail(poll, error);
-    } else if (has_all_values(poll)) {
-        dnsmasq_poll_finish(poll);
+    if (error || has_all_values(poll)) {
+        dnsmasq_poll_end(poll, error);
     }
 }
 
 /* Returns the connected socket with all queries sent, or -errno. */
 static int dnsmasq_poll_open_socket(struct dnsmasq_poll *poll)
 {
-    CLEANUP_CLOSE int fd =
-        socket(poll->server.sa.sa_family, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-    if (fd < 0 || getrandom(poll->ids, sizeof(poll->ids), 0) != sizeof(poll->ids) ||
-        connect(fd, &poll->server.sa, poll->server.len) != 0) {
+    CLEANUP_CLOSE int fd = sockets_connect(&poll->server, SOCK_DGRAM);
+    if (fd >= 0 && getrandom(poll->ids, sizeof(poll->ids), 0) != sizeof(poll->ids)) {
         return -errno;
     }
-    for (size_t i = 0; i < DNSMASQ_COUNTS; i++) {
+    for (size_t i = 0; fd >= 0 && i < DNSMASQ_COUNTS; i++) {
         uint8_t query[DNS_QUERY_MAX];
         size_t len = dns_query_write(&poll->questions[i], poll->ids[i], query);
         if (send(fd, query, len, 0) < 0) {
@@ -148,12 +141,12 @@ static void dnsmasq_poll_on_tick(struct ev_loop *loop UNUSED, ev_timer *w, int e
 {
     struct dnsmasq_poll *poll = w->data;
     if (poll->readable.fd >= 0) {
-        dnsmasq_poll_fail(poll, err_code_text(ERR_TIMEOUT));
+        dnsmasq_poll_end(poll, err_code_text(ERR_TIMEOUT));
     }
     memset(poll->has_value, 0, sizeof(poll->has_value));
     int fd = dnsmasq_poll_open_socket(poll);
     if (fd < 0) {
-        dnsmasq_poll_fail(poll, err_code_text(fd));
+        dnsmasq_poll_end(poll, err_code_text(fd));
         return;
     }
     ev_io_set(&poll->readable, fd, EV_READ);

@@ -4,7 +4,7 @@
 
 #include "common/base/log.h"
 #include "common/base/slice.h"
-#include "common/base/unix_socket.h"
+#include "common/base/sockets.h"
 
 enum {
     /* Bounds a period, latency or timeout: longer than a day is certainly a mistake. */

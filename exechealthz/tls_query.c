@@ -7,6 +7,7 @@
 
 #include "common/base/buf.h"
 #include "common/base/cleanup.h"
+#include "common/base/sockets.h"
 #include "common/base/xalloc.h"
 #include "common/dns/dname.h"
 #include "common/http/http_response.h"
@@ -242,17 +243,6 @@ static void tls_query_on_ready(struct ev_loop *loop UNUSED, ev_io *w, int events
 
 /* ---- Lifetime ---- */
 
-/* Returns a socket that connects, or has connected; or -errno. */
-static int tls_query_open_socket(const struct addr *server)
-{
-    CLEANUP_CLOSE int fd =
-        socket(server->sa.sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-    if (fd < 0 || (connect(fd, &server->sa, server->len) != 0 && errno != EINPROGRESS)) {
-        return -errno;
-    }
-    return STEAL_FD(fd);
-}
-
 static void write_request(struct tls_query *query, struct slice message)
 {
     if (is_https(query)) {
@@ -265,7 +255,7 @@ static void write_request(struct tls_query *query, struct slice message)
 
 int tls_query_start(const struct tls_query_config *config, struct tls_query **ret, struct err *err)
 {
-    int fd = tls_query_open_socket(&config->target->server);
+    int fd = sockets_connect(&config->target->server, SOCK_STREAM);
     if (fd < 0) {
         char server[DNS_SERVER_TEXT_MAX];
         return err_set(err, fd, "connect to %s: %s", dns_target_server(config->target, server),

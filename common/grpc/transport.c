@@ -5,6 +5,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "common/base/sockets.h"
+
 static int connect_error(struct err *err, int error)
 {
     return err_set(err, ERR_UNAVAILABLE, "connect: %s", strerror(error));
@@ -12,20 +14,14 @@ static int connect_error(struct err *err, int error)
 
 int transport_connect(struct transport *t, const struct transport_config *config, struct err *err)
 {
-    const struct addr *address = &config->address;
     const int on = 1;
-    *t = (struct transport){.fd = -1};
-    t->fd = socket(address->sa.sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-    if (t->fd < 0) {
-        return connect_error(err, errno);
+    const int fd = sockets_connect(&config->address, SOCK_STREAM);
+    *t = (struct transport){.fd = fd < 0 ? -1 : fd};
+    if (fd < 0) {
+        return connect_error(err, -fd);
     }
     /* Output is flushed once per loop turn; Nagle would only delay the last part. */
     (void)setsockopt(t->fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on)); /* only slower without it */
-    if (connect(t->fd, &address->sa, address->len) != 0 && errno != EINPROGRESS) {
-        int code = connect_error(err, errno);
-        transport_close(t);
-        return code;
-    }
     if (config->tls) {
         t->tls = tls_stream_new(config->tls, t->fd, config->server_name);
     }

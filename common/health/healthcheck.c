@@ -14,7 +14,7 @@
 #include "common/base/cleanup.h"
 #include "common/base/cursor.h"
 #include "common/base/err.h"
-#include "common/base/unix_socket.h"
+#include "common/base/sockets.h"
 #include "common/base/xalloc.h"
 #include "common/dns/dns.h"
 #include "common/http/http_fetch.h"

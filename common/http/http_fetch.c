@@ -8,7 +8,7 @@
 
 #include "common/base/cleanup.h"
 #include "common/base/clock.h"
-#include "common/base/unix_socket.h"
+#include "common/base/sockets.h"
 #include "common/http/http_head.h"
 
 /* Bounds the request, with names that people type; the server accepts 16 KiB. */

@@ -11,7 +11,7 @@
 #include "common/base/client_net.h"
 #include "common/base/clock.h"
 #include "common/base/log.h"
-#include "common/base/unix_socket.h"
+#include "common/base/sockets.h"
 #include "common/base/xalloc.h"
 #include "common/http/http_connection_internal.h"
 #include "common/http/http_head.h"

@@ -9,6 +9,7 @@
 
 #include "common/base/buf.h"
 #include "common/base/cleanup.h"
+#include "common/base/sockets.h"
 #include "common/base/xalloc.h"
 #include "common/http/http_fetch.h"
 #include "common/live/event_stream_internal.h"
@@ -112,12 +113,7 @@ int live_client_dial(const struct addr *server, const char *target, struct buf *
     char host[ADDR_TEXT_MAX];
     buf_clear(request);
     buf_printf(request, "GET %s HTTP/1.0\r\nHost: %s\r\n\r\n", target, addr_format(server, host));
-    CLEANUP_CLOSE int fd =
-        socket(server->sa.sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (fd < 0 || (connect(fd, &server->sa, server->len) != 0 && errno != EINPROGRESS)) {
-        return -errno;
-    }
-    return STEAL_FD(fd);
+    return sockets_connect(server, SOCK_STREAM);
 }
 
 static void live_client_connect(struct live_client *client, int64_t now_ms)

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "common/base/cleanup.h"
-#include "common/base/unix_socket.h"
+#include "common/base/sockets.h"
 #include "common/base/xalloc.h"
 
 struct handover_join {

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "common/base/log.h"
-#include "common/base/unix_socket.h"
+#include "common/base/sockets.h"
 #include "common/base/xalloc.h"
 
 /* The other end of a connection. */

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "common/base/cleanup.h"
-#include "common/base/unix_socket.h"
+#include "common/base/sockets.h"
 
 /* Makes the folder, or checks that nobody else can have put anything there. */
 static int make_folder(const char *folder, uid_t user, struct err *err)

@@ -72,9 +72,8 @@ static void past_explain_write(struct past_explain *p, struct http_reply *reply)
     explainer_free(explainer);
 }
 
-static void past_explain_on_version(void *data, const struct err *err)
+void past_explain_take_version(struct past_explain *p, const struct err *err)
 {
-    struct past_explain *p = data;
     struct http_reply reply;
     if (err) {
         past_job_fail(&p->job, err);
@@ -102,8 +101,7 @@ static void past_explain_reply(struct past_explain *explain, const struct http_r
         .sync = desk->sources->sync,
         .publisher = desk->sources->publisher,
         .names = names,
-        .done = past_explain_on_version,
-        .data = p,
+        .owner = p,
     };
     struct err err;
     const struct explain_query query = {

@@ -222,14 +222,14 @@ static void make_past_version(struct past_version *v)
     if (config->serial != v->config_serial || store_sync_data_set(v->config.sync) != v->data_set ||
         !store_sync_is_caught_up(v->config.sync)) {
         err_set(&err, ERR_UNAVAILABLE, "etcd or the settings changed while its history was read");
-        v->config.done(v->config.data, &err);
+        past_explain_take_version(v->config.owner, &err);
         return;
     }
     store_writer_touch(v->writer);
     v->store = store_writer_commit(v->writer, v->config.revision, &garbage);
     store_garbage_free(garbage);
     make_overrides(v, config);
-    v->config.done(v->config.data, NULL);
+    past_explain_take_version(v->config.owner, NULL);
 }
 
 /* Reads the range of the current part. Returns false if there is none. */
@@ -286,7 +286,7 @@ static void go_on(struct past_version *v)
     if (v->is_full) {
         struct err err;
         err_set(&err, ERR_TOO_LARGE, "it leads to more than %d names", PAST_NAMES_MAX);
-        v->config.done(v->config.data, &err);
+        past_explain_take_version(v->config.owner, &err);
     } else {
         make_past_version(v);
     }
@@ -296,7 +296,7 @@ static void past_version_on_done(void *data, const struct err *err)
 {
     struct past_version *v = data;
     if (err) {
-        v->config.done(v->config.data, err);
+        past_explain_take_version(v->config.owner, err);
         return;
     }
     v->part += v->part < PARTS; /* all are, before the first name */

@@ -25,6 +25,7 @@
 struct broken_table;
 struct err;
 struct etcd;
+struct past_explain;
 struct past_version;
 struct publisher;
 struct store;
@@ -38,19 +39,20 @@ struct past_version_config {
     const struct store_sync *sync;     /* says how keys become records */
     const struct publisher *publisher; /* has the settings */
     int64_t revision;
-    const struct dname *names; /* that the question is about, lower case; copied */
-    size_t count;              /* at most PAST_NAMES_MAX */
-    uint16_t type;             /* of the question */
-    /* Called once, from the loop. err NULL: the version is there. ERR_COMPACTED, ERR_FUTURE: etcd
-     * does not have the revision any more, or yet; ERR_TOO_LARGE: over a limit; others: try again.
-     */
-    void (*done)(void *data, const struct err *err);
-    void *data;
+    const struct dname *names;  /* that the question is about, lower case; copied */
+    size_t count;               /* at most PAST_NAMES_MAX */
+    uint16_t type;              /* of the question */
+    struct past_explain *owner; /* is told when it is there: past_explain_take_version */
 };
+
+/* Takes the version, once, from the loop. err NULL: it is there. ERR_COMPACTED, ERR_FUTURE: etcd
+ * does not have the revision any more, or yet; ERR_TOO_LARGE: over a limit; others: try again. In
+ * past_desk.c. */
+void past_explain_take_version(struct past_explain *owner, const struct err *err);
 
 struct past_version *past_version_read(const struct past_version_config *config);
 
-/* At any time; after that, `done` is not called. NULL is fine. */
+/* At any time; after that, the owner is not told. NULL is fine. */
 void past_version_free(struct past_version *version);
 
 /* Once done: the version, and the unusable keys found. Borrowed. */

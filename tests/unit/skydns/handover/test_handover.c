@@ -12,7 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "common/base/unix_socket.h"
+#include "common/base/sockets.h"
 #include "skydns/handover/handover.h"
 #include "skydns/handover/handover_join_internal.h"
 #include "skydns/handover/handover_offer.h"

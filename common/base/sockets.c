@@ -1,4 +1,4 @@
-#include "common/base/unix_socket.h"
+#include "common/base/sockets.h"
 
 #include <errno.h>
 #include <string.h>
@@ -11,6 +11,15 @@
 #include "common/base/cleanup.h"
 
 enum { UNIX_BACKLOG = 64 };
+
+int sockets_connect(const struct addr *address, int type)
+{
+    CLEANUP_CLOSE int fd = socket(address->sa.sa_family, type | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    if (fd < 0 || (connect(fd, &address->sa, address->len) < 0 && errno != EINPROGRESS)) {
+        return -errno;
+    }
+    return STEAL_FD(fd);
+}
 
 bool unix_socket_path_fits(const char *path)
 {

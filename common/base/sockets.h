@@ -1,14 +1,19 @@
-/* Opens Unix sockets at a path: one to listen on, which replaces what was there, and one connected
- * to such a listener. Any thread. */
-#ifndef COMMON_BASE_UNIX_SOCKET_H
-#define COMMON_BASE_UNIX_SOCKET_H
+/* Opens sockets: connected to an address, or to a Unix socket's path; and listening at a path,
+ * where it replaces what was there. Any thread. */
+#ifndef COMMON_BASE_SOCKETS_H
+#define COMMON_BASE_SOCKETS_H
 
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "common/base/addr.h"
 #include "common/base/attributes.h"
 #include "common/base/err.h"
+
+/* Connects to an address without waiting: a stream's connection may still be under way. type:
+ * SOCK_STREAM or SOCK_DGRAM. Returns the descriptor, non-blocking, closed by execve; or -errno. */
+int sockets_connect(const struct addr *address, int type) MUST_CHECK;
 
 /* Returns whether the path fits an address; a text of 1 to 107 bytes. */
 bool unix_socket_path_fits(const char *path);
