@@ -404,33 +404,39 @@ static const char *pack_string(struct packing *p, const char *from)
     return p->block ? memcpy(p->block + start, from, size) : NULL;
 }
 
-static const char *const *pack_strings(struct packing *p, const char *const *from, size_t count)
+/* Packs an array whose items have strings at these offsets. Returns NULL while it measures. */
+static void *pack_items(struct packing *p, const void *from, size_t count, size_t size,
+                        const size_t *offsets, size_t offset_count)
 {
-    const char **to = pack_array(p, from, count, sizeof(*to));
+    char *to = pack_array(p, from, count, size);
     for (size_t i = 0; i < count; i++) {
-        const char *string = pack_string(p, from[i]);
-        if (to) {
-            to[i] = string;
+        for (size_t k = 0; k < offset_count; k++) {
+            const size_t at = i * size + offsets[k];
+            const char *string;
+            memcpy(&string, (const char *)from + at, sizeof(string));
+            string = pack_string(p, string);
+            if (to) {
+                memcpy(to + at, &string, sizeof(string));
+            }
         }
     }
     return to;
 }
 
+#define PACK_ITEMS(p, items, count, ...)                                         \
+    pack_items(p, items, count, sizeof(*(items)), (const size_t[]){__VA_ARGS__}, \
+               ARRAY_LEN(((const size_t[]){__VA_ARGS__})))
+#define STRING_OF(type, member) offsetof(struct type, member)
+
+static const char *const *pack_strings(struct packing *p, const char *const *from, size_t count)
+{
+    return PACK_ITEMS(p, from, count, 0);
+}
+
 static const struct kube_port *pack_ports(struct packing *p, const struct kube_port *from,
                                           size_t count)
 {
-    struct kube_port *to = pack_array(p, from, count, sizeof(*to));
-    for (size_t i = 0; i < count; i++) {
-        struct kube_port port = {
-            .name = pack_string(p, from[i].name),
-            .protocol = pack_string(p, from[i].protocol),
-            .port = from[i].port,
-        };
-        if (to) {
-            to[i] = port;
-        }
-    }
-    return to;
+    return PACK_ITEMS(p, from, count, STRING_OF(kube_port, name), STRING_OF(kube_port, protocol));
 }
 
 static void pack_service(struct packing *p, struct kube_service *service)
@@ -444,32 +450,16 @@ static void pack_service(struct packing *p, struct kube_service *service)
     service->ports = pack_ports(p, service->ports, service->port_count);
 }
 
-static const struct kube_address *pack_addresses(struct packing *p, const struct kube_address *from,
-                                                 size_t count)
-{
-    struct kube_address *to = pack_array(p, from, count, sizeof(*to));
-    for (size_t i = 0; i < count; i++) {
-        struct kube_address address = {
-            .ip = pack_string(p, from[i].ip),
-            .hostname = pack_string(p, from[i].hostname),
-            .pod = pack_string(p, from[i].pod),
-            .is_ready = from[i].is_ready,
-        };
-        if (to) {
-            to[i] = address;
-        }
-    }
-    return to;
-}
-
 static void pack_endpoints(struct packing *p, struct kube_endpoints *endpoints)
 {
     const struct kube_subset *from = endpoints->subsets;
     struct kube_subset *to = pack_array(p, from, endpoints->subset_count, sizeof(*to));
     for (size_t i = 0; i < endpoints->subset_count; i++) {
         struct kube_subset subset = from[i];
-        subset.addresses = pack_addresses(p, from[i].addresses, from[i].address_count);
-        subset.ports = pack_ports(p, from[i].ports, from[i].port_count);
+        subset.addresses =
+            PACK_ITEMS(p, subset.addresses, subset.address_count, STRING_OF(kube_address, ip),
+                       STRING_OF(kube_address, hostname), STRING_OF(kube_address, pod));
+        subset.ports = pack_ports(p, subset.ports, subset.port_count);
         if (to) {
             to[i] = subset;
         }
@@ -480,73 +470,19 @@ static void pack_endpoints(struct packing *p, struct kube_endpoints *endpoints)
 static void pack_slice(struct packing *p, struct kube_slice *slice)
 {
     const struct kube_slice_endpoint *from = slice->endpoints;
-    struct kube_slice_endpoint *to = pack_array(p, from, slice->endpoint_count, sizeof(*to));
+    struct kube_slice_endpoint *to =
+        PACK_ITEMS(p, from, slice->endpoint_count, STRING_OF(kube_slice_endpoint, hostname),
+                   STRING_OF(kube_slice_endpoint, pod));
     for (size_t i = 0; i < slice->endpoint_count; i++) {
-        struct kube_slice_endpoint endpoint = from[i];
-        endpoint.addresses = pack_strings(p, from[i].addresses, from[i].address_count);
-        endpoint.hostname = pack_string(p, from[i].hostname);
-        endpoint.pod = pack_string(p, from[i].pod);
+        const char *const *addresses = pack_strings(p, from[i].addresses, from[i].address_count);
         if (to) {
-            to[i] = endpoint;
+            to[i].addresses = addresses;
         }
     }
     slice->service = pack_string(p, slice->service);
     slice->endpoints = to;
     slice->ports = pack_ports(p, slice->ports, slice->port_count);
     slice->zones = pack_strings(p, slice->zones, slice->zone_count);
-}
-
-static void pack_config_map(struct packing *p, struct kube_config_map *map)
-{
-    const struct kube_setting *from = map->settings;
-    struct kube_setting *to = pack_array(p, from, map->setting_count, sizeof(*to));
-    for (size_t i = 0; i < map->setting_count; i++) {
-        struct kube_setting setting = {
-            .key = pack_string(p, from[i].key),
-            .value = pack_string(p, from[i].value),
-        };
-        if (to) {
-            to[i] = setting;
-        }
-    }
-    map->settings = to;
-}
-
-static void pack_gateway(struct packing *p, struct kube_gateway *gateway)
-{
-    const struct kube_listener *from = gateway->listeners;
-    struct kube_listener *to = pack_array(p, from, gateway->listener_count, sizeof(*to));
-    for (size_t i = 0; i < gateway->listener_count; i++) {
-        struct kube_listener listener = {
-            .name = pack_string(p, from[i].name),
-            .hostname = pack_string(p, from[i].hostname),
-            .port = from[i].port,
-        };
-        if (to) {
-            to[i] = listener;
-        }
-    }
-    gateway->listeners = to;
-}
-
-static void pack_route(struct packing *p, struct kube_route *route)
-{
-    const struct kube_parent *from = route->parents;
-    struct kube_parent *to = pack_array(p, from, route->parent_count, sizeof(*to));
-    for (size_t i = 0; i < route->parent_count; i++) {
-        struct kube_parent parent = {
-            .ns = pack_string(p, from[i].ns),
-            .name = pack_string(p, from[i].name),
-            .section = pack_string(p, from[i].section),
-            .port = from[i].port,
-        };
-        if (to) {
-            to[i] = parent;
-        }
-    }
-    route->parents = to;
-    route->uid = pack_string(p, route->uid);
-    route->hostnames = pack_strings(p, route->hostnames, route->hostname_count);
 }
 
 static void pack_content(struct packing *p, struct kube_object *object)
@@ -572,7 +508,9 @@ static void pack_content(struct packing *p, struct kube_object *object)
         object->pod.ips = pack_strings(p, object->pod.ips, object->pod.ip_count);
         break;
     case KUBE_CONFIG_MAP:
-        pack_config_map(p, &object->config_map);
+        object->config_map.settings =
+            PACK_ITEMS(p, object->config_map.settings, object->config_map.setting_count,
+                       STRING_OF(kube_setting, key), STRING_OF(kube_setting, value));
         break;
     case KUBE_NODE:
         object->node.zone = pack_string(p, object->node.zone);
@@ -589,50 +527,37 @@ static void pack_content(struct packing *p, struct kube_object *object)
         object->ingress.hosts = pack_strings(p, object->ingress.hosts, object->ingress.host_count);
         break;
     case KUBE_GATEWAY:
-        pack_gateway(p, &object->gateway);
+        object->gateway.listeners =
+            PACK_ITEMS(p, object->gateway.listeners, object->gateway.listener_count,
+                       STRING_OF(kube_listener, name), STRING_OF(kube_listener, hostname));
         break;
     case KUBE_ROUTE:
-        pack_route(p, &object->route);
+        object->route.parents = PACK_ITEMS(p, object->route.parents, object->route.parent_count,
+                                           STRING_OF(kube_parent, ns), STRING_OF(kube_parent, name),
+                                           STRING_OF(kube_parent, section));
+        object->route.uid = pack_string(p, object->route.uid);
+        object->route.hostnames =
+            pack_strings(p, object->route.hostnames, object->route.hostname_count);
         break;
     }
 }
 
-/* Returns the size of the object itself, which comes first, with only its kind's part of the
- * union. */
-static size_t head_size(enum kube_kind kind)
-{
-    switch (kind) {
-    case KUBE_SERVICE:
-    case KUBE_IMPORT:
-        return offsetof(struct kube_object, service) + sizeof(struct kube_service);
-    case KUBE_ENDPOINTS:
-        return offsetof(struct kube_object, endpoints) + sizeof(struct kube_endpoints);
-    case KUBE_SLICE:
-        return offsetof(struct kube_object, slice) + sizeof(struct kube_slice);
-    case KUBE_IMPORT_SLICE:
-        return offsetof(struct kube_object, import_slice) + sizeof(struct kube_import_slice);
-    case KUBE_POD:
-        return offsetof(struct kube_object, pod) + sizeof(struct kube_pod);
-    case KUBE_CONFIG_MAP:
-        return offsetof(struct kube_object, config_map) + sizeof(struct kube_config_map);
-    case KUBE_NODE:
-        return offsetof(struct kube_object, node) + sizeof(struct kube_node);
-    case KUBE_NAMESPACE:
-        return offsetof(struct kube_object, ns_object) + sizeof(struct kube_namespace);
-    case KUBE_INGRESS:
-        return offsetof(struct kube_object, ingress) + sizeof(struct kube_ingress);
-    case KUBE_GATEWAY:
-        return offsetof(struct kube_object, gateway) + sizeof(struct kube_gateway);
-    case KUBE_ROUTE:
-        return offsetof(struct kube_object, route) + sizeof(struct kube_route);
-    }
-    return sizeof(struct kube_object);
-}
+/* Sizes of the object itself, which comes first, with only its kind's part of the union. */
+#define HEAD_SIZE(part) \
+    (offsetof(struct kube_object, part) + sizeof(((struct kube_object *)NULL)->part))
+static const size_t head_sizes[KUBE_KIND_COUNT] = {
+    [KUBE_SERVICE] = HEAD_SIZE(service),           [KUBE_IMPORT] = HEAD_SIZE(service),
+    [KUBE_ENDPOINTS] = HEAD_SIZE(endpoints),       [KUBE_SLICE] = HEAD_SIZE(slice),
+    [KUBE_IMPORT_SLICE] = HEAD_SIZE(import_slice), [KUBE_POD] = HEAD_SIZE(pod),
+    [KUBE_CONFIG_MAP] = HEAD_SIZE(config_map),     [KUBE_NODE] = HEAD_SIZE(node),
+    [KUBE_NAMESPACE] = HEAD_SIZE(ns_object),       [KUBE_INGRESS] = HEAD_SIZE(ingress),
+    [KUBE_GATEWAY] = HEAD_SIZE(gateway),           [KUBE_ROUTE] = HEAD_SIZE(route),
+};
 
 /* Packs the object: a draft on entry, the packed one on return (unusable after measuring). */
 static void api_kube_draft_pack(struct packing *p, struct kube_object *object)
 {
-    p->array_bytes = head_size(object->kind);
+    p->array_bytes = head_sizes[object->kind];
     object->ns = pack_string(p, object->ns);
     object->name = pack_string(p, object->name);
     object->resource_version = pack_string(p, object->resource_version);
@@ -669,7 +594,7 @@ struct kube_object *kube_draft_pack(struct kube_draft *draft, enum kube_object_p
     };
     object = from;
     api_kube_draft_pack(&p, &object);
-    memcpy(p.block, &object, head_size(object.kind));
+    memcpy(p.block, &object, head_sizes[object.kind]);
     return (struct kube_object *)p.block;
 }
 
