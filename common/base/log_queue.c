@@ -10,6 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "common/base/attributes.h"
 #include "common/base/log_line_internal.h"
 #include "common/base/privileges.h"
 
@@ -249,10 +250,9 @@ static void log_queue_wait_for_work(void)
     queue.is_resting = false;
 }
 
-static void *log_queue_run(void *data)
+static void *log_queue_run(void *data UNUSED)
 {
     struct writer writer = {.unwritten = 0};
-    (void)data;
     privileges_drop_thread(); /* it starts before the program has dropped its own */
     (void)pthread_setname_np(pthread_self(), "log"); /* for top and gdb only */
     (void)pthread_mutex_lock(&queue.mutex);

@@ -1,6 +1,7 @@
 /* Runs the calls on a link to etcd: tokens, deadlines, ends. */
 #include <stdlib.h>
 
+#include "common/base/attributes.h"
 #include "common/base/clock.h"
 #include "common/base/xalloc.h"
 #include "common/etcd/etcd_link_state_internal.h"
@@ -295,15 +296,13 @@ static void doom_overdue(struct etcd_call *call)
     }
 }
 
-static void etcd_call_on_deadline(struct ev_loop *loop, ev_timer *w, int events)
+static void etcd_call_on_deadline(struct ev_loop *loop UNUSED, ev_timer *w, int events UNUSED)
 {
     struct etcd_link *link = w->data;
     struct etcd_call *call;
     int64_t now_ms = clock_monotonic_ms();
     int64_t next_ms = INT64_MAX;
     struct err silence = {.code = 0};
-    (void)loop;
-    (void)events;
     link->next_deadline_ms = INT64_MAX;
     if (link->grpc) {
         grpc_read_pending(link->grpc);

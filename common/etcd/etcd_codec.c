@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 
+#include "common/base/attributes.h"
 #include "common/base/cleanup.h"
 #include "common/base/xalloc.h"
 #include "rpc.pb-c.h"
@@ -170,10 +171,9 @@ static void *etcd_codec_allocate(void *arena, size_t size)
     return arena_alloc(arena, size);
 }
 
-static void etcd_codec_release(void *arena, void *ptr)
+static void etcd_codec_release(void *arena, void *ptr UNUSED)
 {
     (void)arena; /* arena_clear frees everything at once */
-    (void)ptr;
 }
 
 static void *etcd_codec_unpack(const ProtobufCMessageDescriptor *type, struct slice message,

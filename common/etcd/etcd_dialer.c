@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 
+#include "common/base/attributes.h"
 #include "common/base/backoff.h"
 #include "common/base/clock.h"
 #include "common/base/log.h"
@@ -89,12 +90,10 @@ static void on_looked_up(void *data, const struct name_addresses *addresses, con
     }
 }
 
-static void on_limit(struct ev_loop *loop, ev_timer *w, int events)
+static void on_limit(struct ev_loop *loop UNUSED, ev_timer *w, int events UNUSED)
 {
     struct etcd_dialer *dialer = w->data;
     struct err err;
-    (void)loop;
-    (void)events;
     err_set(&err, ERR_UNAVAILABLE, "look up `%s`: no answer within %d ms",
             etcd_dialer_current(dialer)->endpoint->host, LOOKUP_LIMIT_MS);
     log_debug("lookup of etcd's name is slow, continuing without it",

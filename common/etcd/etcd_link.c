@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 
+#include "common/base/attributes.h"
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/base/xalloc.h"
@@ -192,20 +193,16 @@ static void connect_when_due(struct etcd_link *link)
     ev_timer_start(link->loop, &link->retry);
 }
 
-static void etcd_link_on_retry(struct ev_loop *loop, ev_timer *w, int events)
+static void etcd_link_on_retry(struct ev_loop *loop UNUSED, ev_timer *w, int events UNUSED)
 {
-    (void)loop;
-    (void)events;
     connect_when_due(w->data);
 }
 
 /* ---- Wanted or not ---- */
 
-static void etcd_link_on_idle(struct ev_loop *loop, ev_timer *w, int events)
+static void etcd_link_on_idle(struct ev_loop *loop UNUSED, ev_timer *w, int events UNUSED)
 {
     struct etcd_link *link = w->data;
-    (void)loop;
-    (void)events;
     if (link->grpc) {
         log_debug("idle etcd connection closed", LOG_STR("link", link->config.name),
                   LOG_STR("endpoint", etcd_link_endpoint(link)));

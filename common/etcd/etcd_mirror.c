@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/attributes.h"
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/base/xalloc.h"
@@ -65,10 +66,8 @@ void etcd_mirror_begin_session(struct etcd_mirror *mirror)
     etcd_mirror_ask(mirror);
 }
 
-static void etcd_mirror_on_retry(struct ev_loop *loop, ev_timer *w, int events)
+static void etcd_mirror_on_retry(struct ev_loop *loop UNUSED, ev_timer *w, int events UNUSED)
 {
-    (void)loop;
-    (void)events;
     etcd_mirror_begin_session(w->data);
 }
 

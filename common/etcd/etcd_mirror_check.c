@@ -1,4 +1,5 @@
 /* Checks whether the mirrored data set is still there, and the watch alive. */
+#include "common/base/attributes.h"
 #include "common/base/backoff.h"
 #include "common/base/clock.h"
 #include "common/base/log.h"
@@ -148,14 +149,13 @@ static void etcd_mirror_check_on_reply(void *data, const struct etcd_range_reply
 }
 
 /* Reads the store key, or, if that may not be read, the first key of the range. */
-static void etcd_mirror_check_on_timer(struct ev_loop *loop, ev_timer *timer, int events)
+static void etcd_mirror_check_on_timer(struct ev_loop *loop UNUSED, ev_timer *timer,
+                                       int events UNUSED)
 {
     struct etcd_mirror *mirror = timer->data;
     const struct etcd_range range = {
         .key = buf_slice(mirror->store_watch ? &mirror->store_key : &mirror->first_key),
     };
-    (void)loop;
-    (void)events;
     if (mirror->is_behind) {
         etcd_mirror_want_read(mirror, ETCD_MIRROR_LAG);
         etcd_mirror_begin_session(mirror);

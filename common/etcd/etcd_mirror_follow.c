@@ -154,13 +154,12 @@ static void etcd_mirror_follow_on_caught_up(void *data)
 
 /* Handles a store key that was written or deleted. */
 static void on_store_events(void *data, const struct etcd_event *events, size_t count,
-                            int64_t revision)
+                            int64_t revision UNUSED)
 {
     struct etcd_mirror *mirror = data;
     const struct etcd_event *last = &events[count - 1];
     struct slice id = last->kind == ETCD_EVENT_PUT ? last->kv.value : slice_of(NULL, 0);
     bool is_first = id.len && !mirror->known.id.len;
-    (void)revision;
     if (id.len && !is_first && !mirror->is_holding &&
         !slice_equal(id, buf_slice(&mirror->known.id))) {
         /* The key is rewritten only in a restored data set; or a proxy went on with another one. A

@@ -1,6 +1,7 @@
 /* Decides whether a mirror reads or resumes, and when keys of an earlier data set are dropped. */
 #include <stdio.h>
 
+#include "common/base/attributes.h"
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/etcd/etcd_link_internal.h"
@@ -90,11 +91,9 @@ static void let_go(struct etcd_mirror *mirror)
     ev_timer_stop(etcd_loop(mirror->etcd), &mirror->stale);
 }
 
-static void on_stale(struct ev_loop *loop, ev_timer *w, int events)
+static void on_stale(struct ev_loop *loop UNUSED, ev_timer *w, int events UNUSED)
 {
     struct etcd_mirror *mirror = w->data;
-    (void)loop;
-    (void)events;
     mirror->is_overdue = true;
     etcd_mirror_want_read(mirror, ETCD_MIRROR_STALE);
     if (mirror->phase != PHASE_WAITING) {

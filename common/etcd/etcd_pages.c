@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "common/base/arena.h"
+#include "common/base/attributes.h"
 #include "common/base/buf.h"
 #include "common/base/xalloc.h"
 #include "common/etcd/etcd_codec_internal.h"
@@ -90,10 +91,8 @@ static void give_page(struct etcd_pages *p)
     }
 }
 
-static void on_give(struct ev_loop *loop, ev_prepare *give, int revents)
+static void on_give(struct ev_loop *loop UNUSED, ev_prepare *give, int revents UNUSED)
 {
-    (void)loop;
-    (void)revents;
     give_page(give->data);
 }
 

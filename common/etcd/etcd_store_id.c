@@ -6,6 +6,7 @@
 
 #include <sys/random.h>
 
+#include "common/base/attributes.h"
 #include "common/base/xalloc.h"
 #include "common/etcd/etcd_link_internal.h"
 
@@ -222,10 +223,9 @@ static void ask_witness(struct etcd_store_question *question, const struct etcd_
     question->call = etcd_watch_range(question->etcd, &range, true, cb, question);
 }
 
-static void on_range(void *data, const struct etcd_range_reply *reply, const struct err *err)
+static void on_range(void *data, const struct etcd_range_reply *reply UNUSED, const struct err *err)
 {
     struct etcd_store_question *question = data;
-    (void)reply;
     question->call = NULL;
     etcd_store_id_fail(question, err ? err : &question->refusal);
 }

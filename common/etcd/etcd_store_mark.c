@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 
+#include "common/base/attributes.h"
 #include "common/base/backoff.h"
 #include "common/base/xalloc.h"
 #include "common/etcd/etcd_link_internal.h"
@@ -18,10 +19,8 @@ struct etcd_store_mark {
     struct backoff backoff;
 };
 
-static void etcd_store_mark_on_retry(struct ev_loop *loop, ev_timer *w, int events)
+static void etcd_store_mark_on_retry(struct ev_loop *loop UNUSED, ev_timer *w UNUSED, int events)
 {
-    (void)loop;
-    (void)w;
     (void)events; /* waking the loop is all it does */
 }
 

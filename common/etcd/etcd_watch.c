@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "common/base/arena.h"
+#include "common/base/attributes.h"
 #include "common/base/log.h"
 #include "common/base/xalloc.h"
 #include "common/etcd/etcd_codec_internal.h"
@@ -279,11 +280,10 @@ static int etcd_watch_on_message(void *data, struct slice message, struct err *e
     return rc;
 }
 
-static void etcd_watch_on_end(void *data, int status, const struct err *err)
+static void etcd_watch_on_end(void *data, int status UNUSED, const struct err *err)
 {
     struct etcd_watch *watch = data;
     struct err ended;
-    (void)status;
     if (!err) {
         err_set(&ended, ERR_UNAVAILABLE, "etcd: watch ended by the server");
         err = &ended;

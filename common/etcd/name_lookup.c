@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/attributes.h"
 #include "common/base/privileges.h"
 #include "common/base/xalloc.h"
 
@@ -79,10 +80,9 @@ static void *name_lookup_run(void *data)
     return NULL;
 }
 
-static void on_done(struct ev_loop *loop, ev_async *w, int events)
+static void on_done(struct ev_loop *loop, ev_async *w, int events UNUSED)
 {
     struct name_lookup *lookup = w->data;
-    (void)events;
     /* The thread may be about to unlock. */
     (void)pthread_mutex_lock(&lookup->mutex);
     (void)pthread_mutex_unlock(&lookup->mutex);

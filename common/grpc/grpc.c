@@ -3,6 +3,7 @@
 #include <nghttp2/nghttp2.h>
 #include <stdlib.h>
 
+#include "common/base/attributes.h"
 #include "common/base/clock.h"
 #include "common/base/xalloc.h"
 #include "common/grpc/grpc_state_internal.h"
@@ -185,11 +186,9 @@ static void grpc_advance(struct grpc *g)
     }
 }
 
-static void grpc_on_readable(struct ev_loop *loop, ev_io *w, int events)
+static void grpc_on_readable(struct ev_loop *loop UNUSED, ev_io *w, int events UNUSED)
 {
     struct grpc *g = w->data;
-    (void)loop;
-    (void)events;
     grpc_enter(g);
     if (g->is_connected) {
         for (unsigned i = 0; i < READS_PER_TURN && read_once(g); i++) {
@@ -200,11 +199,9 @@ static void grpc_on_readable(struct ev_loop *loop, ev_io *w, int events)
     grpc_leave(g);
 }
 
-static void on_flush(struct ev_loop *loop, ev_prepare *w, int events)
+static void on_flush(struct ev_loop *loop UNUSED, ev_prepare *w, int events UNUSED)
 {
     struct grpc *g = w->data;
-    (void)loop;
-    (void)events;
     grpc_enter(g);
     if (g->is_connected && !ev_is_active(&g->writable)) {
         write_output(g);
@@ -224,11 +221,9 @@ static void on_flush(struct ev_loop *loop, ev_prepare *w, int events)
     grpc_leave(g);
 }
 
-static void on_writable(struct ev_loop *loop, ev_io *w, int events)
+static void on_writable(struct ev_loop *loop UNUSED, ev_io *w, int events UNUSED)
 {
     struct grpc *g = w->data;
-    (void)loop;
-    (void)events;
     grpc_enter(g);
     if (g->is_connected) {
         write_output(g);
@@ -240,11 +235,9 @@ static void on_writable(struct ev_loop *loop, ev_io *w, int events)
 
 /* ---- Time ---- */
 
-static void on_open_limit(struct ev_loop *loop, ev_timer *w, int events)
+static void on_open_limit(struct ev_loop *loop UNUSED, ev_timer *w, int events UNUSED)
 {
     struct grpc *g = w->data;
-    (void)loop;
-    (void)events;
     grpc_enter(g);
     grpc_read_pending(g);
     if (!g->is_open && !is_finished(g)) {
@@ -258,10 +251,9 @@ static void on_open_limit(struct ev_loop *loop, ev_timer *w, int events)
     grpc_leave(g);
 }
 
-static void on_ping(struct ev_loop *loop, ev_timer *w, int events)
+static void on_ping(struct ev_loop *loop, ev_timer *w, int events UNUSED)
 {
     struct grpc *g = w->data;
-    (void)events;
     if (g->is_open && g->long_count > 0 && !ev_is_active(&g->ping_limit)) {
         /* This fails only without memory, which xalloc excludes. */
         (void)nghttp2_submit_ping(g->session, NGHTTP2_FLAG_NONE, NULL);
@@ -271,11 +263,9 @@ static void on_ping(struct ev_loop *loop, ev_timer *w, int events)
     }
 }
 
-static void on_ping_limit(struct ev_loop *loop, ev_timer *w, int events)
+static void on_ping_limit(struct ev_loop *loop UNUSED, ev_timer *w, int events UNUSED)
 {
     struct grpc *g = w->data;
-    (void)loop;
-    (void)events;
     grpc_enter(g);
     /* The timer has stopped itself; restart it to see whether the answer was only unread. */
     ev_timer_set(w, ping_limit_s, 0.0);

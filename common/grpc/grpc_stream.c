@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/attributes.h"
 #include "common/base/xalloc.h"
 
 /* Bound a response's headers and trailers: about 10 fields and 300 bytes from etcd; a proxy adds
@@ -100,13 +101,11 @@ static struct grpc_stream *stream_get(nghttp2_session *session, int32_t id)
 
 static int grpc_stream_on_header(nghttp2_session *session, const nghttp2_frame *frame,
                                  const uint8_t *name_ptr, size_t name_len, const uint8_t *value_ptr,
-                                 size_t value_len, uint8_t flags, void *user_data)
+                                 size_t value_len, uint8_t flags UNUSED, void *user_data UNUSED)
 {
     struct grpc_stream *s = stream_get(session, frame->hd.stream_id);
     struct slice name = slice_of(name_ptr, name_len);
     struct slice value = slice_of(value_ptr, value_len);
-    (void)flags;
-    (void)user_data;
     if (!s || s->is_ended) {
         return 0;
     }
@@ -132,15 +131,13 @@ static int grpc_stream_on_header(nghttp2_session *session, const nghttp2_frame *
     return 0;
 }
 
-static int on_data(nghttp2_session *session, uint8_t flags, int32_t id, const uint8_t *data,
-                   size_t len, void *user_data)
+static int on_data(nghttp2_session *session, uint8_t flags UNUSED, int32_t id, const uint8_t *data,
+                   size_t len, void *user_data UNUSED)
 {
     struct grpc_stream *s = stream_get(session, id);
     struct slice message;
     struct err err;
     int rc = 0;
-    (void)flags;
-    (void)user_data;
     if (!s || s->is_ended) {
         return 0;
     }
@@ -205,10 +202,10 @@ static int grpc_stream_on_frame(nghttp2_session *session, const nghttp2_frame *f
     return 0;
 }
 
-static int on_stream_close(nghttp2_session *session, int32_t id, uint32_t code, void *user_data)
+static int on_stream_close(nghttp2_session *session, int32_t id, uint32_t code,
+                           void *user_data UNUSED)
 {
     struct grpc_stream *s = stream_get(session, id);
-    (void)user_data;
     if (s) {
         struct err err;
         err_set(&err, ERR_UNAVAILABLE, "call reset: %s", nghttp2_http2_strerror(code));
@@ -218,15 +215,13 @@ static int on_stream_close(nghttp2_session *session, int32_t id, uint32_t code, 
     return 0;
 }
 
-static ssize_t on_want_data(nghttp2_session *session, int32_t id, uint8_t *out, size_t size,
-                            uint32_t *flags, nghttp2_data_source *source, void *user_data)
+static ssize_t on_want_data(nghttp2_session *session UNUSED, int32_t id UNUSED, uint8_t *out,
+                            size_t size, uint32_t *flags, nghttp2_data_source *source,
+                            void *user_data UNUSED)
 {
     struct grpc_stream *s = source->ptr;
     size_t left = s->out.len - s->out_pos;
     size_t n = left < size ? left : size;
-    (void)session;
-    (void)id;
-    (void)user_data;
     if (n == 0 && !s->is_last_queued) {
         return NGHTTP2_ERR_DEFERRED; /* until grpc_stream_send resumes it */
     }
@@ -244,27 +239,23 @@ static ssize_t on_want_data(nghttp2_session *session, int32_t id, uint8_t *out, 
 
 /* ---- The session ---- */
 
-static void *grpc_stream_mem_malloc(size_t size, void *data)
+static void *grpc_stream_mem_malloc(size_t size, void *data UNUSED)
 {
-    (void)data;
     return xmalloc(size);
 }
 
-static void grpc_stream_mem_free(void *ptr, void *data)
+static void grpc_stream_mem_free(void *ptr, void *data UNUSED)
 {
-    (void)data;
     free(ptr);
 }
 
-static void *grpc_stream_mem_calloc(size_t count, size_t size, void *data)
+static void *grpc_stream_mem_calloc(size_t count, size_t size, void *data UNUSED)
 {
-    (void)data;
     return xcalloc(count, size);
 }
 
-static void *grpc_stream_mem_realloc(void *ptr, size_t size, void *data)
+static void *grpc_stream_mem_realloc(void *ptr, size_t size, void *data UNUSED)
 {
-    (void)data;
     return xrealloc(ptr, size);
 }
 

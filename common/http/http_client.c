@@ -3,6 +3,7 @@
 #include <curl/curl.h>
 #include <stdlib.h>
 
+#include "common/base/attributes.h"
 #include "common/base/buf.h"
 #include "common/base/xalloc.h"
 #include "common/http/http_transfer_internal.h"
@@ -146,12 +147,10 @@ static void run_curl(struct http_client *client, curl_socket_t fd, int events)
 
 /* Runs libcurl again until no call has got more. libcurl 7.88.1 reads from the socket what it has
  * no room for in a stream, and then waits for the socket. */
-static void on_rest(struct ev_loop *loop, ev_timer *w, int revents)
+static void on_rest(struct ev_loop *loop UNUSED, ev_timer *w, int revents UNUSED)
 {
     struct http_client *client = w->data;
     curl_socket_t fd = CURL_SOCKET_BAD;
-    (void)loop;
-    (void)revents;
     for (struct http_call *call = client->calls; call && fd == CURL_SOCKET_BAD; call = call->next) {
         fd = call->is_added ? http_transfer_socket(&call->transfer) : CURL_SOCKET_BAD;
     }
@@ -162,26 +161,22 @@ static void on_rest(struct ev_loop *loop, ev_timer *w, int revents)
 
 /* ---- libcurl on the loop ---- */
 
-static void on_socket_ready(struct ev_loop *loop, ev_io *w, int revents)
+static void on_socket_ready(struct ev_loop *loop UNUSED, ev_io *w, int revents)
 {
     struct socket_watch *watch = w->data;
-    (void)loop;
     run_curl(watch->client, w->fd,
              (revents & EV_READ ? CURL_CSELECT_IN : 0) |
                  (revents & EV_WRITE ? CURL_CSELECT_OUT : 0));
 }
 
-static void http_client_on_timer(struct ev_loop *loop, ev_timer *w, int revents)
+static void http_client_on_timer(struct ev_loop *loop UNUSED, ev_timer *w, int revents UNUSED)
 {
-    (void)loop;
-    (void)revents;
     run_curl(w->data, CURL_SOCKET_TIMEOUT, 0);
 }
 
-static int on_want_timer(CURLM *multi, long timeout_ms, void *user)
+static int on_want_timer(CURLM *multi UNUSED, long timeout_ms, void *user)
 {
     struct http_client *client = user;
-    (void)multi;
     ev_timer_stop(client->loop, &client->timer);
     if (timeout_ms >= 0) {
         ev_timer_set(&client->timer, (double)timeout_ms / 1000, 0);
@@ -190,11 +185,11 @@ static int on_want_timer(CURLM *multi, long timeout_ms, void *user)
     return 0;
 }
 
-static int on_want_socket(CURL *easy, curl_socket_t fd, int what, void *user, void *socket_user)
+static int on_want_socket(CURL *easy UNUSED, curl_socket_t fd, int what, void *user,
+                          void *socket_user)
 {
     struct http_client *client = user;
     struct socket_watch *watch = socket_user;
-    (void)easy;
     if (what == CURL_POLL_REMOVE) {
         if (watch) {
             ev_io_stop(client->loop, &watch->io);
@@ -262,13 +257,11 @@ static void http_client_on_bytes(struct http_call *call)
 
 /* Runs after the sockets of the same loop turn, so that a byte which arrived while the process was
  * stopped counts. */
-static void on_silence(struct ev_loop *loop, ev_timer *w, int revents)
+static void on_silence(struct ev_loop *loop UNUSED, ev_timer *w, int revents UNUSED)
 {
     struct http_call *call = w->data;
     struct http_client *client = call->client;
     struct err err = {0};
-    (void)loop;
-    (void)revents;
     err_set(&err, ERR_TIMEOUT, "no data for %u s", (unsigned)(call->silence_ms / 1000));
     client->is_busy = true;
     http_client_finish(call, &err);

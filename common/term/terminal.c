@@ -12,6 +12,7 @@
 #include <termios.h>
 #include <unistd.h>
 
+#include "common/base/attributes.h"
 #include "common/base/buf.h"
 #include "common/base/xalloc.h"
 
@@ -165,10 +166,9 @@ bool terminal_take_signal(struct terminal *terminal)
     return info.ssi_signo != SIGTSTP && info.ssi_signo != SIGCONT && info.ssi_signo != SIGWINCH;
 }
 
-bool terminal_take_keys(struct terminal *terminal)
+bool terminal_take_keys(struct terminal *terminal UNUSED)
 {
     char keys[64];
-    (void)terminal;
     ssize_t n = read(STDIN_FILENO, keys, sizeof(keys));
     if (n < 0) {
         return errno != EINTR && errno != EAGAIN;

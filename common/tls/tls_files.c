@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "common/base/attributes.h"
 #include "common/base/cleanup.h"
 #include "common/base/xalloc.h"
 
@@ -78,11 +79,9 @@ int tls_files_read_ca(struct ssl_ctx_st *context, const char *role, const char *
 }
 
 /* Fails instead of prompting on the terminal. */
-static int tls_files_no_passphrase(char *out, int size, int is_writing, void *data)
+static int tls_files_no_passphrase(char *out UNUSED, int size UNUSED, int is_writing UNUSED,
+                                   void *data)
 {
-    (void)out;
-    (void)size;
-    (void)is_writing;
     *(bool *)data = true;
     return -1;
 }

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "common/base/addr.h"
+#include "common/base/attributes.h"
 #include "common/base/cleanup.h"
 #include "common/base/xalloc.h"
 #include "common/tls/tls_client.h"
@@ -69,13 +70,12 @@ static size_t protocols_wire(const char *text, unsigned char out[PROTOCOLS_WIRE_
 
 int tls_session_select_protocol(SSL *ssl, const unsigned char **ret_protocol,
                                 unsigned char *ret_len, const unsigned char *offered,
-                                unsigned offered_len, void *data)
+                                unsigned offered_len, void *data UNUSED)
 {
     const struct tls_session *session = SSL_get_app_data(ssl);
     unsigned char ours[PROTOCOLS_WIRE_MAX];
     unsigned char *selected;
     size_t len = protocols_wire(session->handshake->protocols, ours);
-    (void)data;
     if (len == 0) {
         return SSL_TLSEXT_ERR_NOACK; /* we speak one protocol, and name none */
     }
@@ -139,14 +139,11 @@ int tls_session_on_verify(int is_good, X509_STORE_CTX *verification)
 }
 
 /* Counts messages that are no data, once the handshake is over: see CONTROL_MESSAGES_MAX. */
-static void tls_session_on_message(int is_ours, int version, int type, const void *bytes,
-                                   size_t len, SSL *ssl, void *data)
+static void tls_session_on_message(int is_ours UNUSED, int version UNUSED, int type,
+                                   const void *bytes UNUSED, size_t len UNUSED, SSL *ssl,
+                                   void *data)
 {
     struct tls_session *session = data;
-    (void)is_ours;
-    (void)version;
-    (void)bytes;
-    (void)len;
     if (session->handshake || (type != SSL3_RT_ALERT && type != SSL3_RT_HANDSHAKE)) {
         return;
     }

@@ -15,6 +15,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "common/base/attributes.h"
 #include "common/base/cleanup.h"
 #include "common/base/slice.h"
 #include "common/base/xalloc.h"
@@ -219,14 +220,9 @@ static int tls_tickets_find_key(struct tls_tickets *tickets, const uint8_t *name
 
 static int context_index;
 
-static void on_context_gone(void *context, void *tickets, CRYPTO_EX_DATA *data, int index,
-                            long unused, void *unused_too)
+static void on_context_gone(void *context UNUSED, void *tickets, CRYPTO_EX_DATA *data UNUSED,
+                            int index UNUSED, long unused UNUSED, void *unused_too UNUSED)
 {
-    (void)context;
-    (void)data;
-    (void)index;
-    (void)unused;
-    (void)unused_too;
     tls_tickets_free(tickets);
 }
 
@@ -277,13 +273,10 @@ static int on_ticket(SSL *ssl, unsigned char *name, unsigned char *iv, EVP_CIPHE
 
 /* Refuses tickets whose certificate has expired. Each resumption makes a new ticket, so a client
  * could otherwise go on for ever. */
-static SSL_TICKET_RETURN on_decrypted(SSL *ssl, SSL_SESSION *session, const unsigned char *name,
-                                      size_t name_len, SSL_TICKET_STATUS status, void *data)
+static SSL_TICKET_RETURN on_decrypted(SSL *ssl UNUSED, SSL_SESSION *session,
+                                      const unsigned char *name UNUSED, size_t name_len UNUSED,
+                                      SSL_TICKET_STATUS status, void *data UNUSED)
 {
-    (void)ssl;
-    (void)name;
-    (void)name_len;
-    (void)data;
     if (status != SSL_TICKET_SUCCESS && status != SSL_TICKET_SUCCESS_RENEW) {
         return SSL_TICKET_RETURN_IGNORE_RENEW;
     }

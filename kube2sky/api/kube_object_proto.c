@@ -1,5 +1,6 @@
 #include "kube2sky/api/kube_object_proto_internal.h"
 
+#include "common/base/attributes.h"
 #include "common/base/proto_scan.h"
 #include "common/base/utc_time.h"
 #include "kube2sky/api/fields_json_internal.h"
@@ -46,10 +47,8 @@ static void *kube_object_proto_allocate(void *data, size_t size)
 }
 
 /* Does nothing: memory is freed with the arena. */
-static void kube_object_proto_deallocate(void *data, void *pointer)
+static void kube_object_proto_deallocate(void *data UNUSED, void *pointer UNUSED)
 {
-    (void)data;
-    (void)pointer;
 }
 
 static void *kube_object_proto_unpack(struct decoder *d, const ProtobufCMessageDescriptor *type,

@@ -124,11 +124,9 @@ static void list_again(struct reflector *reflector)
     }
 }
 
-static void reflector_on_retry(struct ev_loop *loop, ev_timer *w, int revents)
+static void reflector_on_retry(struct ev_loop *loop UNUSED, ev_timer *w, int revents UNUSED)
 {
     struct reflector *reflector = w->data;
-    (void)loop;
-    (void)revents;
     list_again(reflector);
 }
 

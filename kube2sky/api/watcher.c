@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/attributes.h"
 #include "common/base/backoff.h"
 #include "common/base/clock.h"
 #include "common/base/log.h"
@@ -67,10 +68,8 @@ static void watcher_retry_later(struct watcher *watcher, const struct kube_failu
     ev_timer_start(watcher->config.loop, &watcher->retry);
 }
 
-static void watcher_on_retry(struct ev_loop *loop, ev_timer *w, int revents)
+static void watcher_on_retry(struct ev_loop *loop UNUSED, ev_timer *w, int revents UNUSED)
 {
-    (void)loop;
-    (void)revents;
     open_watch(w->data);
 }
 
@@ -313,12 +312,10 @@ static void watcher_ask(struct watcher *watcher, int64_t now_ms)
     }
 }
 
-static void on_pulse(struct ev_loop *loop, ev_timer *w, int revents)
+static void on_pulse(struct ev_loop *loop UNUSED, ev_timer *w, int revents UNUSED)
 {
     struct watcher *watcher = w->data;
     int64_t now_ms = clock_monotonic_ms();
-    (void)loop;
-    (void)revents;
     if (!watcher->is_open) {
         watcher_give_up(watcher, "no response from the server");
     } else if (watcher->asked_ms) {

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/attributes.h"
 #include "common/base/clock.h"
 #include "common/base/json_text.h"
 #include "common/base/xalloc.h"
@@ -128,10 +129,9 @@ static bool are_rings_busy(const struct client_figures *f)
     return is_busy;
 }
 
-static void client_figures_on_timer(struct ev_loop *loop, ev_timer *timer, int revents)
+static void client_figures_on_timer(struct ev_loop *loop, ev_timer *timer, int revents UNUSED)
 {
     struct client_figures *f = timer->data;
-    (void)revents;
     const bool is_busy = are_rings_busy(f);
     if (is_busy && f->has_counted && clock_monotonic_ms() - f->read_ms < CLIENT_FIGURES_EVERY_MS) {
         read_counts(f, false);

@@ -3,6 +3,7 @@
 #include <assert.h>
 #include <stdlib.h>
 
+#include "common/base/attributes.h"
 #include "common/base/clock.h"
 #include "common/base/xalloc.h"
 #include "skydns/clients/client_index.h"
@@ -201,10 +202,8 @@ void missing_names_take(struct missing_names *names)
     }
 }
 
-static void on_take(struct ev_loop *loop, ev_timer *timer, int revents)
+static void on_take(struct ev_loop *loop UNUSED, ev_timer *timer, int revents UNUSED)
 {
-    (void)loop;
-    (void)revents;
     missing_names_take(timer->data);
 }
 

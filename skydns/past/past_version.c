@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 
+#include "common/base/attributes.h"
 #include "common/base/err.h"
 #include "common/base/xalloc.h"
 #include "common/dns/record.h"
@@ -182,10 +183,9 @@ static void put_key(struct past_version *v, const struct etcd_kv *kv)
 }
 
 static bool past_version_on_page(void *data, const struct etcd_kv *kvs, size_t count,
-                                 int64_t newest)
+                                 int64_t newest UNUSED)
 {
     struct past_version *v = data;
-    (void)newest;
     for (size_t i = 0; i < count; i++) {
         put_key(v, &kvs[i]);
     }

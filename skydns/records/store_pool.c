@@ -6,6 +6,7 @@
 #include <sys/mman.h>
 #include <sys/queue.h>
 
+#include "common/base/attributes.h"
 #include "common/base/xalloc.h"
 
 #ifdef __SANITIZE_ADDRESS__ /* gcc */
@@ -27,9 +28,8 @@ struct store_pool *store_pool_new(void)
     return xcalloc(1, sizeof(struct store_pool));
 }
 
-void store_pool_expect_much(struct store_pool *pool)
+void store_pool_expect_much(struct store_pool *pool UNUSED)
 {
-    (void)pool;
 }
 
 void store_pool_close(struct store_pool *pool)
@@ -37,9 +37,8 @@ void store_pool_close(struct store_pool *pool)
     free(pool);
 }
 
-void *store_pool_alloc(struct store_pool *pool, size_t size)
+void *store_pool_alloc(struct store_pool *pool UNUSED, size_t size)
 {
-    (void)pool;
     return xmalloc(size);
 }
 
@@ -48,9 +47,8 @@ void store_pool_free(void *block)
     free(block);
 }
 
-size_t store_pool_bytes(const struct store_pool *pool)
+size_t store_pool_bytes(const struct store_pool *pool UNUSED)
 {
-    (void)pool;
     return 0;
 }
 

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/attributes.h"
 #include "common/base/cleanup.h"
 #include "common/base/seeded_hash.h"
 #include "common/base/xalloc.h"
@@ -90,9 +91,8 @@ static struct store_node *node_writable(struct store_writer *writer, struct stor
     return copy;
 }
 
-static bool free_node(void *data, struct store_node *node)
+static bool free_node(void *data UNUSED, struct store_node *node)
 {
-    (void)data;
     (void)label_map_each(node->children, free_node, NULL); /* never stops early */
     label_map_free(node->children);
     if (node->has != STORE_NODE_SINGLE) {
