@@ -286,6 +286,7 @@ def test_commands_at_changes_of_health(bare_bed, tmp_path):
     wait_told("down", f"kubedns,ask 127.0.0.1:{bed.dns.port}: Connection refused")
     bed.start_skydns()
     wait_told("up")
+    wait_until(lambda: 'action_runs_total{flag="on-healthy"} 3\n' in ask(bed, "/metrics")[2], "the last one has ended")
     page = ask(bed, "/metrics")[2]
     for line in ('runs_total{flag="on-unhealthy"} 2', 'runs_total{flag="on-healthy"} 3', 'failures_total{flag="on-healthy"} 0'):
         assert f"exechealthz_action_{line}\n" in page
