@@ -33,7 +33,7 @@ class Server:
         bed.start_etcd()
         bed.etcd.put("/skydns/local/cluster/svc/default/web/c88f1059", value("10.0.0.1"))
         bed.start_skydns(f"-dnstap={sink}", f"-http-addr=127.0.0.1:{port}", *flags)
-        wait_until(lambda: bed.dns.answers(NAME), "the record")
+        bed.wait_answers(NAME, "A", ["10.0.0.1"])
         self.watched = Watched(bed.skydns, port, "skydns_")
 
     def metric(self, name: str) -> float:
@@ -44,11 +44,16 @@ class Server:
 
 
 def capture(folder: Path, sink: str, name: str = "tap") -> Program:
-    """fstrm_capture at this address, writing a file."""
+    """fstrm_capture at this address, writing a file, and a line about each message that it has read."""
     kind, _, where = sink.partition(":")
     address = ["-u", where] if kind == "unix" else ["-a", "127.0.0.1", "-p", where.rpartition(":")[2]]
-    command = [needs("fstrm_capture"), "-t", "protobuf:dnstap.Dnstap", "-w", str(folder / name), *address]
+    command = [needs("fstrm_capture"), "-ddddd", "-t", "protobuf:dnstap.Dnstap", "-w", str(folder / name), *address]
     return Program("fstrm_capture", command)
+
+
+def wait_read(program: Program) -> None:
+    """Until it has read everything of a skydns that has ended: SIGTERM loses what is still in the socket."""
+    program.wait_line(r"closing \(read \d+ frames")
 
 
 def read(file: Path) -> list[list[str]]:
@@ -73,6 +78,7 @@ def test_what_is_shown(bare_bed, tmp_path, kind):
         listeners.dns("tls").query(NAME)
         bed.dns.query("www.example.com")
         bed.skydns.stop()
+        wait_read(program)
     finally:
         program.stop((0,))
     lines = read(tmp_path / "tap")
@@ -104,6 +110,7 @@ def test_a_nameserver_over_tls(bare_bed, tmp_path):
         page = server.watched.metrics()
         assert (page.get("upstream_queries_total", **at), page.get("upstream_failures_total", **at)) == (1, 0)
         bare_bed.skydns.stop()
+        wait_read(program)
     finally:
         program.stop((0,))
         nameserver.close()
@@ -118,11 +125,14 @@ def test_the_sink_is_killed_and_started_again(bare_bed, tmp_path):
     server = Server(bare_bed, sink, "-no-rec")
     bare_bed.skydns.wait_line("dnstap's sink is away")
     for name in ("first", "second"):
+        before = server.metric("dnstap_messages_total")
         program = capture(tmp_path, sink, name).start()
         server.wait_connected()
         sent = server.metric("dnstap_messages_total")
         bare_bed.dns.answers(NAME)
         wait_until(lambda sent=sent: server.metric("dnstap_messages_total") >= sent + 2, "messages")
+        count = server.metric("dnstap_messages_total") - before
+        wait_until(lambda: sum("data frame" in line for line in program.lines) >= count, "it has read them")
         program.signal(signal.SIGTERM)
         program.wait()
         wait_until(lambda: server.metric("dnstap_connected") == 0, "the sink is away")
@@ -194,6 +204,7 @@ def test_who_asks(bare_bed, tmp_path):
         bed.etcd.put("/kube2sky/cluster.local/client/127-0-0-1", '{"namespace":"prod","pod":"web-0","node":"n1"}')
         wait_until(is_known, "the client is known")
         bed.skydns.stop()
+        wait_read(program)
     finally:
         program.stop((0,))
     shown = (tmp_path / "tap").read_bytes().count(b"namespace=prod pod=web-0 node=n1")
