@@ -93,21 +93,21 @@ def test_objects_behind_external_names(bed):
 
 def test_it_failed_then(bed):
     """The operator's story: which answer was given, what changed, which object did it."""
-    bed.kube.create("services", service("web", port(80, "http")))
+    made = bed.kube.create("services", service("web", port(80, "http")))
     bed.start_kube2sky()
     bed.wait_model()
     bed.http_port = reserve_port()
     bed.start_skydns("-no-rec", f"-http-addr=127.0.0.1:{bed.http_port}")
     name = "web.default.svc.cluster.local"
-    wait_until(lambda: bed.dns.answers(name, "A"), "an answer")
+    bed.wait_answers(name, "A", [made["spec"]["clusterIP"]])
     wait_next_second()
     bed.kube.delete("services", "web")
     bed.wait_answers(name, "A", ["NXDOMAIN"])
     wait_next_second()
     failed = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time()))
     wait_next_second()
-    bed.kube.create("services", service("web", port(80, "http")))
-    wait_until(lambda: bed.dns.answers(name, "A"), "an answer again")
+    made = bed.kube.create("services", service("web", port(80, "http")))
+    bed.wait_answers(name, "A", [made["spec"]["clusterIP"]])
 
     skydns = [str(BIN_DIR / "skydns"), f"-http-addr=127.0.0.1:{bed.http_port}"]
     then = subprocess.run([*skydns, "-explain", name, "-at", failed], capture_output=True, text=True, timeout=60)

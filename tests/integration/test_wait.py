@@ -57,7 +57,7 @@ def test_a_deleted_service_has_no_records(bed, pages):
     writer, reader = pages
     made = bed.kube.create("services", service("web"))
     wait_revision(reader, json.loads(wait_service(writer, "web", version_of(made))[1])["revision"])
-    assert bed.dns.answers("web.default.svc.cluster.local")
+    assert bed.dns.answers("web.default.svc.cluster.local") == [made["spec"]["clusterIP"]]
     bed.kube.delete("services", "web")
     later = bed.kube.create("services", service("other"))
     status, text = wait_service(writer, "web", version_of(later))

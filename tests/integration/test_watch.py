@@ -121,7 +121,7 @@ def test_who_may_not_query(bare_bed):
     bare_bed.start_etcd()
     url = start(bare_bed, "-allow=10.0.0.0/8,127.0.0.0/8")
     bare_bed.etcd.put(key("web"), value("10.0.0.1"))
-    wait_until(lambda: bare_bed.dns.answers("web.default.svc.cluster.local"), "the record")
+    bare_bed.wait_answers("web.default.svc.cluster.local", "A", ["10.0.0.1"])
     with Stream(url, "/watch", name="web.default.svc.cluster.local", client="192.0.2.1") as stream:
         data = stream.event()[1]
         assert data["status"] == "REFUSED" and "answer" not in data
