@@ -17,7 +17,7 @@ from programs import Program, http_get, reserve_port
 from records import value
 
 sys.path.insert(0, str(Path(__file__).parent / "faults"))
-from netns import Network, network_missing  # noqa: E402
+from netns import Network, fill_etcd, network_missing  # noqa: E402
 
 WEB = "/skydns/local/cluster/svc/default/web"
 KEYS = {
@@ -125,14 +125,13 @@ def inside(tmp_path_factory, served):
             + [f"--listen-client-urls=http://127.0.0.1:{etcd_port}"]
             + [f"--advertise-client-urls=http://127.0.0.1:{etcd_port}", "--listen-peer-urls=http://127.0.0.1:0"],
         ).start()
+        fill_etcd(etcd, prefix, f"http://127.0.0.1:{etcd_port}", KEYS)
         skydns = Program(
             "skydns",
             [*prefix, str(BIN_DIR / "skydns"), "-addr=127.0.0.1:53", "-domain=cluster.local.", "-no-rec"]
             + [f"-machines=http://127.0.0.1:{etcd_port}"],
         ).start()
-        skydns.wait_line("ready for queries on .* for udp://")
-        for key, text in KEYS.items():
-            output(*prefix, "etcdctl", f"--endpoints=127.0.0.1:{etcd_port}", "put", key, text)
+        skydns.wait_line("ready for queries on .* for udp://")  # with all of them
         bind = f'mount --bind {conf} /etc/resolv.conf && exec "$@"'
         yield [*prefix, "unshare", "-m", "sh", "-c", bind, "sh"]
         skydns.stop()

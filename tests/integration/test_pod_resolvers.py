@@ -19,7 +19,7 @@ from programs import Program, reserve_port, wait_until
 from records import value
 
 sys.path.insert(0, str(Path(__file__).parent / "faults"))
-from netns import Network, network_missing  # noqa: E402
+from netns import Network, fill_etcd, network_missing  # noqa: E402
 
 # Each name on a line of its own: what it resolves to, or that it does not.
 RESOLVE_C = r"""
@@ -163,7 +163,7 @@ def world(tmp_path_factory):
             started.append(program)
             return program.start()
 
-        start(
+        etcd = start(
             Program(
                 "etcd",
                 [*network.command(0), shutil.which("etcd"), "--data-dir", str(folder / "etcd"), "--log-level", "warn"]
@@ -173,6 +173,7 @@ def world(tmp_path_factory):
         )
         start(foreign_server(folder, foreign_port, first, network.command(0)))
         keys = KEYS | {f"/skydns/local/cluster/pod/default/{pod.replace('.', '-')}/1": value(pod)}
+        fill_etcd(etcd, network.command(0), f"http://{first}:{etcd_port}", keys)
         served = {}
         kinds = {"autopath": ["-autopath"], "plain": [], "empty": ["-autopath", "-search=empty.test"]}
         for number, (name, flags) in enumerate(kinds.items()):
@@ -187,7 +188,9 @@ def world(tmp_path_factory):
                     on_line=log_reader(asked),
                 )
             )
-            skydns.wait_line("ready for queries on .* for udp://")
+            skydns.wait_line("ready for queries on .* for udp://")  # with all keys
+            if "-autopath" in flags:
+                wait_known(network.command(number), pod)
             conf = folder / f"{name}.conf"
             conf.write_text(
                 f"nameserver {address}\n"
@@ -198,16 +201,13 @@ def world(tmp_path_factory):
             bind = f'mount --bind {conf} /etc/resolv.conf && exec "$@"'
             prefix = [*network.command(3), "unshare", "-m", "sh", "-c", bind, "sh"]
             served[name] = Served(skydns, prefix, address, asked, network.command(number), pod)
-        for key, text in keys.items():
-            output(*network.command(0), "etcdctl", f"--endpoints=http://{first}:{etcd_port}", "put", key, text)
-        wait_known(network.command(0), pod)
         yield served
         for program in reversed(started):
             program.stop(expected=(0, -15))
 
 
 def wait_known(prefix: list[str], pod: str) -> None:
-    """Until the records are there, and the server with -autopath knows the pod."""
+    """Until a server with -autopath knows the pod: it reads the addresses of nodes after the records."""
 
     def is_known() -> bool:
         result = subprocess.run(

@@ -11,7 +11,7 @@ import shutil
 import subprocess
 from pathlib import Path
 
-from programs import reserve_port
+from programs import Program, reserve_port
 
 _BLOCK = ipaddress.ip_network("198.18.0.0/15")
 _FIRST_PORT = 20000  # from reserve_port: a number unique to this run also picks its address block
@@ -115,6 +115,15 @@ class Network:
     def _blackhole(self, verb: str, number: int, addresses: list[str]) -> None:
         for address in addresses:
             _ip("-n", self._namespace(number), "route", verb, "blackhole", f"{address}/32")
+
+
+def fill_etcd(etcd: Program, prefix: list[str], url: str, keys: dict[str, str]) -> None:
+    """Puts these keys into an etcd in a namespace, whose command prefix this is, once it is healthy."""
+    etcdctl = [*prefix, "etcdctl", f"--endpoints={url}"]
+    health = [*etcdctl, "endpoint", "health"]
+    etcd.wait_ready(lambda: subprocess.run(health, capture_output=True, timeout=30).returncode == 0, "healthy")
+    for key, text in keys.items():
+        subprocess.run([*etcdctl, "put", key, text], check=True, capture_output=True, timeout=30)
 
 
 def _remove_leftovers() -> None:
