@@ -142,6 +142,6 @@ def test_the_reason_names_the_permission_that_lacks_once(two):
     two.kube2sky.stop()
     two.start_kube2sky()
     two.kube2sky.wait_line(r"API cannot be followed, .*/crew/endpointslices: 403", since)
-    wait_until(lambda: two.kube.control("state")["requests"]["list endpoints"] >= 3, "it is asked again")
+    wait_until(lambda: two.kube.control("state")["requests"].get("list endpoints", 0) >= 3, "it is asked again")
     told = [line for line in two.kube2sky.lines[since:] if "cannot be followed" in line]
     assert len(told) == 1, told

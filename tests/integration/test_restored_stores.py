@@ -116,7 +116,12 @@ def test_restored_while_kube2sky_runs(bed, backup, record_property):
         rights.pop(gone)
         delete_service(bed, gone)
         bed.wait_answers(gone, "A", ["NXDOMAIN"])
-    assert sum("cause=complete" in line or "old_records=replaced" in line for line in bed.skydns.lines) == 2
+
+    def replaced() -> int:
+        return sum("cause=complete" in line or "old_records=replaced" in line for line in bed.skydns.lines)
+
+    wait_until(lambda: replaced() >= 2, "the lines, from the log's thread")
+    assert replaced() == 2
 
 
 def test_restored_with_a_standby(bed, record_property):

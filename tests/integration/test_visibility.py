@@ -233,8 +233,8 @@ def test_what_is_hidden_looks_like_what_is_not_there(start, tmp_path, schema, zo
 def test_targets_that_are_hidden_look_like_those_that_are_not_there(start, schema):
     clients = start("-no-rec", f"-schema={schema}")
     for label, target in (("to-b", WEB_B), ("to-z", absent_of(WEB_B))):
-        clients.bed.etcd.put(f"{SVC}/team-a/{label}/_tcp/_http/w", value(f"{target}.", 80))
         clients.bed.etcd.put(f"{SVC}/team-a/as-{label}", value(f"{target}."))
+        clients.bed.etcd.put(f"{SVC}/team-a/{label}/_tcp/_http/w", value(f"{target}.", 80))  # the last one is waited for
     clients.wait(A, "_http._tcp.to-z.team-a.svc.cluster.local", [])
     for start_of in ("_http._tcp.", "as-", ""):
         for rdtype in TYPES:
