@@ -210,8 +210,9 @@ def test_upstreams_and_a_stub_zone_that_are_down(healthy):
     upstreams, stub = healthy.faults()
     assert upstreams.startswith(f"pod/{first.name} skydns: none of its 1 upstreams responds")
     assert stub.startswith(f"pod/{first.name} skydns: no upstream of the stub zone acme.test. responds")
+    since = len(first.skydns.lines)
     first.skydns.restart()
-    first.skydns.wait_line("ready for queries")
+    first.skydns.wait_line("ready for queries", since)
 
 
 def test_etcd_is_gone(healthy):
