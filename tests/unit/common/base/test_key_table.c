@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "common/base/key_table.h"
+#include "tests/support/random_numbers.h"
 #include "tests/support/unit_test.h"
 
 enum { THINGS = 300, STEPS = 30000 };
@@ -25,14 +26,6 @@ static struct slice key_table_key_of(const void *thing)
 {
     touched++;
     return slice_str(((const struct thing *)thing)->key);
-}
-
-static uint32_t key_table_next_random(uint32_t *seed, uint32_t below)
-{
-    *seed ^= *seed << 13;
-    *seed ^= *seed >> 17;
-    *seed ^= *seed << 5;
-    return *seed % below;
 }
 
 static void set_up_things(void)
@@ -72,15 +65,15 @@ static void key_table_check(const struct key_table *table)
 UNIT_TEST(test_random_sequences)
 {
     struct key_table table;
-    uint32_t seed = 77;
+    random_state = 77;
     set_up_things();
     key_table_init(&table, key_table_key_of);
     assert_null(key_table_find(&table, slice_str("k1")));
     assert_null(key_table_take(&table, slice_str("k1")));
     for (unsigned step = 0; step < STEPS; step++) {
-        unsigned i = key_table_next_random(&seed, THINGS);
-        if (key_table_next_random(&seed, 2)) {
-            struct thing *thing = key_table_next_random(&seed, 2) ? &things[i] : &twins[i];
+        unsigned i = random_below(THINGS);
+        if (random_below(2)) {
+            struct thing *thing = random_below(2) ? &things[i] : &twins[i];
             assert_ptr_equal(key_table_put(&table, thing), expected[i]);
             expected[i] = thing;
         } else {

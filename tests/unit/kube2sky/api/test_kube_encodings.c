@@ -5,6 +5,7 @@
 
 #include "common/base/attributes.h"
 #include "common/base/xalloc.h"
+#include "tests/support/random_numbers.h"
 #include "tests/support/unit_test.h"
 #include "tests/unit/kube2sky/api/both_encodings.h"
 #include "tests/unit/kube2sky/api/print_object.h"
@@ -14,19 +15,9 @@ enum { OBJECTS = 4000 };
 
 /* ---- Random parts ---- */
 
-static uint64_t random_state;
-
-static unsigned kube_encodings_below(unsigned n)
-{
-    random_state ^= random_state << 13;
-    random_state ^= random_state >> 7;
-    random_state ^= random_state << 17;
-    return (unsigned)(random_state >> 33) % n;
-}
-
 static const char *one_of(const char *const *texts, size_t count)
 {
-    return texts[kube_encodings_below((unsigned)count)];
+    return texts[random_below((unsigned)count)];
 }
 
 static const char *random_text(void)
@@ -56,15 +47,15 @@ static const char *random_ip(void)
 /* An empty string is left out or encoded, at random. */
 static void maybe_string(struct both *both, const char *name, unsigned number, const char *text)
 {
-    if (*text || kube_encodings_below(2)) {
+    if (*text || random_below(2)) {
         both_string(both, name, number, text);
     }
 }
 
 static void maybe_bool(struct both *both, const char *name, unsigned number)
 {
-    if (kube_encodings_below(3)) {
-        both_bool(both, name, number, kube_encodings_below(2));
+    if (random_below(3)) {
+        both_bool(both, name, number, random_below(2));
     }
 }
 
@@ -72,7 +63,7 @@ static void maybe_bool(struct both *both, const char *name, unsigned number)
 static void add_unknown(struct both *both)
 {
     (void)json_object_set_new(both->json, "somethingElse", json_integer(7));
-    switch (kube_encodings_below(5)) {
+    switch (random_below(5)) {
     case 0:
         wire_int(&both->proto, 99, UINT64_MAX);
         break;
@@ -114,40 +105,40 @@ static void add_metadata(enum kube_kind kind, struct both *object)
         "{", ""};
     struct both metadata;
     both_init(&metadata);
-    both_string(&metadata, "name", 1, kube_encodings_below(20) ? "web" : "");
-    if (kube_kind_is_namespaced(kind) == (kube_encodings_below(40) > 0)) {
+    both_string(&metadata, "name", 1, random_below(20) ? "web" : "");
+    if (kube_kind_is_namespaced(kind) == (random_below(40) > 0)) {
         both_string(&metadata, "namespace", 3, "default");
     }
-    maybe_string(&metadata, "resourceVersion", 6, kube_encodings_below(3) ? "4711" : "");
-    if (kube_encodings_below(2)) {
+    maybe_string(&metadata, "resourceVersion", 6, random_below(3) ? "4711" : "");
+    if (random_below(2)) {
         both_map_entry(&metadata, "labels", 11, "app", "x");
         both_map_entry(&metadata, "labels", 11, "kubernetes.io/service-name", random_text());
         both_map_entry(&metadata, "labels", 11, "topology.kubernetes.io/zone", random_text());
     }
-    if (kube_encodings_below(3) == 0) {
+    if (random_below(3) == 0) {
         both_map_entry(&metadata, "annotations", 12, "endpoints.beta.kubernetes.io/hostnames-map",
                        one_of(maps, ARRAY_LEN(maps)));
     }
-    if (kube_encodings_below(3) == 0) {
+    if (random_below(3) == 0) {
         both_map_entry(&metadata, "annotations", 12,
                        "service.alpha.kubernetes.io/tolerate-unready-endpoints",
-                       kube_encodings_below(2) ? "true" : "false");
+                       random_below(2) ? "true" : "false");
     }
-    if (kube_encodings_below(2)) {
+    if (random_below(2)) {
         both_map_entry(&metadata, "annotations", 12, "dns.kube2sky/visible-to", random_text());
     }
-    if (kube_encodings_below(2)) {
+    if (random_below(2)) {
         both_map_entry(&metadata, "annotations", 12,
                        "endpoints.kubernetes.io/last-change-trigger-time",
-                       kube_encodings_below(2) ? "2024-05-01T12:00:00.123456789Z" : random_text());
+                       random_below(2) ? "2024-05-01T12:00:00.123456789Z" : random_text());
     }
-    if (kube_encodings_below(2)) {
+    if (random_below(2)) {
         both_map_entry(&metadata, "annotations", 12, "dns.kube2sky/aliases", random_text());
     }
-    if (kube_encodings_below(2)) {
+    if (random_below(2)) {
         add_creation(&metadata);
     }
-    if (kube_encodings_below(2)) {
+    if (random_below(2)) {
         both_string(&metadata, "uid", 5, random_text());
     }
     add_unknown(&metadata);
@@ -156,8 +147,7 @@ static void add_metadata(enum kube_kind kind, struct both *object)
 
 static int random_port(void)
 {
-    return kube_encodings_below(10) ? (int)kube_encodings_below(65536)
-                                    : (int)kube_encodings_below(200000) - 70000;
+    return random_below(10) ? (int)random_below(65536) : (int)random_below(200000) - 70000;
 }
 
 static void add_port(struct both *parent, unsigned number, bool is_of_endpoints)
@@ -166,8 +156,8 @@ static void add_port(struct both *parent, unsigned number, bool is_of_endpoints)
     both_init(&port);
     maybe_string(&port, "name", 1, random_text());
     maybe_string(&port, "protocol", is_of_endpoints ? 3 : 2,
-                 kube_encodings_below(2) ? "TCP" : random_text());
-    if (kube_encodings_below(4)) {
+                 random_below(2) ? "TCP" : random_text());
+    if (random_below(4)) {
         both_int(&port, "port", is_of_endpoints ? 2 : 3, random_port());
     }
     add_unknown(&port);
@@ -177,12 +167,12 @@ static void add_port(struct both *parent, unsigned number, bool is_of_endpoints)
 static void add_balancer(struct both *object)
 {
     struct both status, balancer;
-    if (kube_encodings_below(3) == 0) {
+    if (random_below(3) == 0) {
         return;
     }
     both_init(&status);
     both_init(&balancer);
-    for (unsigned i = kube_encodings_below(3); i > 0; i--) {
+    for (unsigned i = random_below(3); i > 0; i--) {
         struct both point;
         both_init(&point);
         maybe_string(&point, "ip", 1, random_ip());
@@ -200,17 +190,17 @@ static void kube_encodings_add_service(struct both *object)
 {
     struct both spec;
     both_init(&spec);
-    for (unsigned i = kube_encodings_below(4); i > 0; i--) {
+    for (unsigned i = random_below(4); i > 0; i--) {
         add_port(&spec, 1, false);
     }
     maybe_string(&spec, "clusterIP", 3, random_ip());
-    maybe_string(&spec, "type", 4, kube_encodings_below(2) ? "ClusterIP" : random_text());
+    maybe_string(&spec, "type", 4, random_below(2) ? "ClusterIP" : random_text());
     maybe_string(&spec, "externalName", 10, random_text());
     maybe_bool(&spec, "publishNotReadyAddresses", 13);
-    for (unsigned i = kube_encodings_below(3); i > 0; i--) {
+    for (unsigned i = random_below(3); i > 0; i--) {
         both_add_string(&spec, "clusterIPs", 18, random_ip());
     }
-    for (unsigned i = kube_encodings_below(3); i > 0; i--) {
+    for (unsigned i = random_below(3); i > 0; i--) {
         both_add_string(&spec, "externalIPs", 5, random_ip());
     }
     add_unknown(&spec);
@@ -222,7 +212,7 @@ static void maybe_target(struct both *endpoint, unsigned number)
 {
     static const char *const kinds[] = {"Pod", "Pod", "Pod", "Node", ""};
     struct both target;
-    if (kube_encodings_below(2)) {
+    if (random_below(2)) {
         both_init(&target);
         maybe_string(&target, "kind", 1, one_of(kinds, ARRAY_LEN(kinds)));
         maybe_string(&target, "name", 3, random_text());
@@ -233,7 +223,7 @@ static void maybe_target(struct both *endpoint, unsigned number)
 
 static void kube_encodings_add_addresses(struct both *subset, const char *name, unsigned number)
 {
-    for (unsigned i = kube_encodings_below(4); i > 0; i--) {
+    for (unsigned i = random_below(4); i > 0; i--) {
         struct both address;
         both_init(&address);
         maybe_string(&address, "ip", 1, random_ip());
@@ -246,12 +236,12 @@ static void kube_encodings_add_addresses(struct both *subset, const char *name, 
 
 static void kube_encodings_add_endpoints(struct both *object)
 {
-    for (unsigned i = kube_encodings_below(4); i > 0; i--) {
+    for (unsigned i = random_below(4); i > 0; i--) {
         struct both subset;
         both_init(&subset);
         kube_encodings_add_addresses(&subset, "addresses", 1);
         kube_encodings_add_addresses(&subset, "notReadyAddresses", 2);
-        for (unsigned j = kube_encodings_below(3); j > 0; j--) {
+        for (unsigned j = random_below(3); j > 0; j--) {
             add_port(&subset, 3, true);
         }
         add_unknown(&subset);
@@ -262,13 +252,13 @@ static void kube_encodings_add_endpoints(struct both *object)
 static void add_slice(struct both *object)
 {
     static const char *const types[] = {"IPv4", "IPv6", "FQDN", "IP", ""};
-    for (unsigned i = kube_encodings_below(5); i > 0; i--) {
+    for (unsigned i = random_below(5); i > 0; i--) {
         struct both endpoint, conditions;
         both_init(&endpoint);
-        for (unsigned j = kube_encodings_below(3); j > 0; j--) {
+        for (unsigned j = random_below(3); j > 0; j--) {
             both_add_string(&endpoint, "addresses", 1, random_ip());
         }
-        if (kube_encodings_below(4)) {
+        if (random_below(4)) {
             both_init(&conditions);
             maybe_bool(&conditions, "ready", 1);
             maybe_bool(&conditions, "serving", 2);
@@ -280,7 +270,7 @@ static void add_slice(struct both *object)
         add_unknown(&endpoint);
         both_add_message(object, "endpoints", 2, &endpoint);
     }
-    for (unsigned i = kube_encodings_below(3); i > 0; i--) {
+    for (unsigned i = random_below(3); i > 0; i--) {
         add_port(object, 3, false);
     }
     maybe_string(object, "addressType", 4, one_of(types, ARRAY_LEN(types)));
@@ -296,9 +286,9 @@ static void kube_encodings_add_pod(struct both *object)
     maybe_bool(&spec, "hostPID", 12);
     add_unknown(&spec);
     both_message(object, "spec", 2, &spec);
-    maybe_string(&status, "phase", 1, kube_encodings_below(2) ? "Running" : random_text());
+    maybe_string(&status, "phase", 1, random_below(2) ? "Running" : random_text());
     maybe_string(&status, "podIP", 6, random_ip());
-    for (unsigned i = kube_encodings_below(3); i > 0; i--) {
+    for (unsigned i = random_below(3); i > 0; i--) {
         struct both ip;
         both_init(&ip);
         maybe_string(&ip, "ip", 1, random_ip());
@@ -312,11 +302,11 @@ static void add_config_map(struct both *object)
 {
     static const char *const keys[] = {"stubDomains", "records", "a.b_c-d", "federations"};
     for (size_t i = 0; i < ARRAY_LEN(keys); i++) {
-        if (kube_encodings_below(2)) {
+        if (random_below(2)) {
             both_map_entry(object, "data", 2, keys[i], random_text());
         }
     }
-    if (kube_encodings_below(3) == 0) {
+    if (random_below(3) == 0) {
         both_map_entry(object, "binaryData", 3, "more", "AAAA");
     }
 }
@@ -327,7 +317,7 @@ static void add_node(struct both *object)
     struct both status;
     both_init(&status);
     wire_bytes(&object->proto, 2, slice_str("a spec nobody looks at"));
-    for (unsigned i = kube_encodings_below(4); i > 0; i--) {
+    for (unsigned i = random_below(4); i > 0; i--) {
         struct both address;
         both_init(&address);
         maybe_string(&address, "type", 1, one_of(types, ARRAY_LEN(types)));
@@ -359,7 +349,7 @@ static void make_object(enum kube_kind kind, struct both *object)
         kube_encodings_add_namespace};
     both_init(object);
     add_metadata(kind, object);
-    if (kube_encodings_below(20)) {
+    if (random_below(20)) {
         contents[kind](object);
     }
     add_unknown(object);
@@ -386,7 +376,7 @@ static void decode_list(enum kube_encoding encoding, enum kube_kind kind, struct
 {
     struct kube_list_meta meta = {0};
     struct err err = {0};
-    size_t piece = 1 + kube_encodings_below((unsigned)body.len + 1);
+    size_t piece = 1 + random_below((unsigned)body.len + 1);
     if (decode_pieces(encoding, kind, body, piece, kube_encodings_on_object, kube_encodings_on_bad,
                       out, &meta, &err) < 0) {
         fail_msg("%s", err.msg);
@@ -458,9 +448,9 @@ UNIT_TEST(test_random_events)
     for (unsigned i = 0; i < OBJECTS; i++) {
         enum kube_kind kind = (enum kube_kind)(i % KUBE_PROTOBUF_KIND_COUNT);
         struct both object;
-        const bool has_pods = kube_encodings_below(2), has_aliases = kube_encodings_below(2);
-        const bool has_placement = kube_encodings_below(2), has_uids = kube_encodings_below(2);
-        const bool has_external = kube_encodings_below(2), has_topology = kube_encodings_below(2);
+        const bool has_pods = random_below(2), has_aliases = random_below(2);
+        const bool has_placement = random_below(2), has_uids = random_below(2);
+        const bool has_external = random_below(2), has_topology = random_below(2);
         kube_object_keep((struct kube_kept){.pods = has_pods,
                                             .aliases = has_aliases,
                                             .placement = has_placement,
@@ -689,9 +679,8 @@ UNIT_TEST(test_random_equality)
         uint64_t seed = random_state;
         for (size_t j = 0; j < 2; j++) {
             struct both message;
-            random_state = j && kube_encodings_below(2)
-                               ? seed
-                               : random_state; /* the same object again, or another */
+            random_state =
+                j && random_below(2) ? seed : random_state; /* the same object again, or another */
             make_object(kind, &message);
             buf_init(&texts[j], 1 << 16);
             objects[j] = decode_upsert(kind, &message, j ? "22" : "1");
@@ -727,9 +716,9 @@ UNIT_TEST(test_random_lists)
         both_init(&metadata);
         (void)array_called(&list, "items");
         both_string(&metadata, "resourceVersion", 2, "100");
-        maybe_string(&metadata, "continue", 3, kube_encodings_below(2) ? "to/ken==" : "");
+        maybe_string(&metadata, "continue", 3, random_below(2) ? "to/ken==" : "");
         both_message(&list, "metadata", 1, &metadata);
-        for (unsigned i = kube_encodings_below(60); i > 0; i--) {
+        for (unsigned i = random_below(60); i > 0; i--) {
             struct both object;
             make_object(kind, &object);
             both_add_message(&list, "items", 2, &object);

@@ -7,6 +7,7 @@
 #include "kube2sky/naming/inventory.h"
 #include "kube2sky/naming/naming.h"
 #include "kube2sky/naming/reverse.h"
+#include "tests/support/random_numbers.h"
 #include "tests/support/unit_test.h"
 
 enum { STEPS = 6000 };
@@ -21,7 +22,6 @@ struct named_owner {
 enum { OWNERS_MAX = 256 };
 
 struct world {
-    uint32_t seed;
     enum endpoint_names endpoint_names;
     struct cluster clusters[NAMESPACES]; /* one per namespace */
     bool is_wanted;                      /* content of endpoints */
@@ -37,15 +37,6 @@ struct world {
     struct desired desired;
     struct claims claims;
 };
-
-/* xorshift32: the same sequence every time. */
-static uint32_t naming_model_next_random(struct world *w, uint32_t below)
-{
-    w->seed ^= w->seed << 13;
-    w->seed ^= w->seed >> 17;
-    w->seed ^= w->seed << 5;
-    return w->seed % below;
-}
 
 /* ---- Code under test ---- */
 
@@ -197,39 +188,39 @@ static struct kube_object *object_of(const struct world *w, enum kube_kind kind,
 
 static void change_part(struct world *w, struct part *part)
 {
-    part->endpoint_count = (uint8_t)naming_model_next_random(w, ADDRESSES_MAX + 1);
+    part->endpoint_count = (uint8_t)random_below(ADDRESSES_MAX + 1);
     for (unsigned i = 0; i < part->endpoint_count; i++) {
         part->endpoints[i] = (struct endpoint){
-            .ip = (uint8_t)naming_model_next_random(w, ARRAY_LEN(ips)),
-            .hostname = (uint8_t)naming_model_next_random(w, ARRAY_LEN(hostnames)),
-            .pod = (uint8_t)naming_model_next_random(w, ARRAY_LEN(pods)),
-            .is_ready = naming_model_next_random(w, 4),
+            .ip = (uint8_t)random_below(ARRAY_LEN(ips)),
+            .hostname = (uint8_t)random_below(ARRAY_LEN(hostnames)),
+            .pod = (uint8_t)random_below(ARRAY_LEN(pods)),
+            .is_ready = random_below(4),
         };
     }
-    part->port_count = (uint8_t)naming_model_next_random(w, PORTS_MAX + 1);
+    part->port_count = (uint8_t)random_below(PORTS_MAX + 1);
     for (unsigned i = 0; i < part->port_count; i++) {
-        part->ports[i] = (uint8_t)naming_model_next_random(w, ARRAY_LEN(ports));
+        part->ports[i] = (uint8_t)random_below(ARRAY_LEN(ports));
     }
 }
 
 static void change_service(struct world *w, struct service *service)
 {
-    service->type = (enum service_type)(1 + naming_model_next_random(w, TYPES - 1));
-    service->type = naming_model_next_random(w, 2) ? HEADLESS : service->type;
-    service->takes_all = naming_model_next_random(w, 4) == 0;
-    service->ip_count = (uint8_t)(1 + naming_model_next_random(w, 2));
-    service->ips[0] = (uint8_t)naming_model_next_random(w, ARRAY_LEN(ips));
-    service->ips[1] = (uint8_t)naming_model_next_random(w, ARRAY_LEN(ips));
+    service->type = (enum service_type)(1 + random_below(TYPES - 1));
+    service->type = random_below(2) ? HEADLESS : service->type;
+    service->takes_all = random_below(4) == 0;
+    service->ip_count = (uint8_t)(1 + random_below(2));
+    service->ips[0] = (uint8_t)random_below(ARRAY_LEN(ips));
+    service->ips[1] = (uint8_t)random_below(ARRAY_LEN(ips));
     change_part(w, &service->part);
 }
 
 static void naming_model_change_pod(struct world *w, struct pod *pod)
 {
     pod->exists = true;
-    pod->has_ended = naming_model_next_random(w, 4) == 0;
-    pod->ip_count = (uint8_t)naming_model_next_random(w, POD_IPS_MAX + 1);
-    pod->ips[0] = (uint8_t)naming_model_next_random(w, ARRAY_LEN(ips));
-    pod->ips[1] = (uint8_t)naming_model_next_random(w, ARRAY_LEN(ips));
+    pod->has_ended = random_below(4) == 0;
+    pod->ip_count = (uint8_t)random_below(POD_IPS_MAX + 1);
+    pod->ips[0] = (uint8_t)random_below(ARRAY_LEN(ips));
+    pod->ips[1] = (uint8_t)random_below(ARRAY_LEN(ips));
 }
 
 static void naming_model_change(struct world *w, enum kube_kind kind, unsigned ns, unsigned i)
@@ -243,8 +234,8 @@ static void naming_model_change(struct world *w, enum kube_kind kind, unsigned n
         change_part(w, &c->endpoints[i][1]);
     } else if (kind == KUBE_SLICE) {
         c->slices[i].exists = true;
-        c->slices[i].is_fqdn = naming_model_next_random(w, 8) == 0;
-        c->slices[i].service = (uint8_t)naming_model_next_random(w, SERVICES + 1);
+        c->slices[i].is_fqdn = random_below(8) == 0;
+        c->slices[i].service = (uint8_t)random_below(SERVICES + 1);
         change_part(w, &c->slices[i].part);
     } else {
         naming_model_change_pod(w, &c->pods[i]);
@@ -291,12 +282,12 @@ static void naming_model_relist(struct world *w, enum kube_kind kind)
 {
     for (unsigned ns = 0; ns < NAMESPACES; ns++) {
         for (unsigned i = 0; i < naming_model_count_of(kind); i++) {
-            if (naming_model_next_random(w, 4) == 0) {
+            if (random_below(4) == 0) {
                 naming_model_vanish(w, kind, ns, i);
             }
         }
     }
-    list_objects(w, kind, naming_model_next_random(w, NAMESPACES + 1));
+    list_objects(w, kind, random_below(NAMESPACES + 1));
     list_objects(w, kind, NAMESPACES);
     inventory_list_end(w->inventory, kind);
 }
@@ -327,7 +318,7 @@ static void change_source(struct world *w)
     bool by_slices = !w->by_slices;
     enum kube_kind kind = by_slices ? KUBE_SLICE : KUBE_ENDPOINTS;
     inventory_use_endpoints(w->inventory, kind);
-    if (naming_model_next_random(w, 2)) { /* the list is cut off, and the change undone meanwhile */
+    if (random_below(2)) { /* the list is cut off, and the change undone meanwhile */
         list_objects(w, kind, 1);
         inventory_use_endpoints(w->inventory, by_slices ? KUBE_ENDPOINTS : KUBE_SLICE);
         inventory_use_endpoints(w->inventory, kind);
@@ -361,11 +352,10 @@ static void naming_model_garble(struct world *w, enum kube_kind kind, unsigned n
 
 static void naming_model_take_step(struct world *w)
 {
-    enum kube_kind kind = (enum kube_kind)naming_model_next_random(w, KUBE_POD + 1);
-    unsigned ns = naming_model_next_random(w, NAMESPACES),
-             i = naming_model_next_random(w, naming_model_count_of(kind));
+    enum kube_kind kind = (enum kube_kind)random_below(KUBE_POD + 1);
+    unsigned ns = random_below(NAMESPACES), i = random_below(naming_model_count_of(kind));
     char *name = naming_model_name_of(kind, i);
-    switch (naming_model_next_random(w, 24)) {
+    switch (random_below(24)) {
     case 0:
         naming_model_relist(w, kind);
         break;
@@ -511,7 +501,7 @@ static void naming_model_check(struct world *w, char *const before[], unsigned s
 static void naming_model_run(uint32_t seed, enum endpoint_names endpoint_names)
 {
     struct world *w = xcalloc(1, sizeof(*w));
-    w->seed = seed;
+    random_state = seed;
     w->endpoint_names = endpoint_names;
     kube_object_keep((struct kube_kept){.pods = endpoint_names == ENDPOINT_NAMES_POD});
     w->wants_pods = true;

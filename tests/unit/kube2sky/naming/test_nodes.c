@@ -8,6 +8,7 @@
 #include "kube2sky/naming/key_style.h"
 #include "kube2sky/naming/naming.h"
 #include "kube2sky/naming/node_names_internal.h"
+#include "tests/support/random_numbers.h"
 #include "tests/support/unit_test.h"
 
 #define BASE     "/skydns/local/cluster/"
@@ -278,16 +279,7 @@ struct world {
     struct fixture *f;
     bool exists[ARRAY_LEN(names)];
     char *keys[ARRAY_LEN(names)]; /* as named when its owner was last reported */
-    uint32_t seed;
 };
-
-static uint32_t nodes_next_random(struct world *w, uint32_t below)
-{
-    w->seed ^= w->seed << 13;
-    w->seed ^= w->seed >> 17;
-    w->seed ^= w->seed << 5;
-    return w->seed % below;
-}
 
 static void put_nth(struct world *w, size_t i)
 {
@@ -308,8 +300,7 @@ static void nodes_relist(struct world *w)
     inventory_list_begin(w->f->inventory, KUBE_NODE);
     for (size_t i = 0; i < ARRAY_LEN(names); i++) {
         w->exists[i] = false;
-        if (nodes_next_random(w, 2) ||
-            i == ARRAY_LEN(names) - 1) { /* a list without any is no list */
+        if (random_below(2) || i == ARRAY_LEN(names) - 1) { /* a list without any is no list */
             put_nth(w, i);
         }
     }
@@ -386,14 +377,15 @@ static void name_reported(struct world *w)
 
 UNIT_TEST(test_random_nodes)
 {
-    struct world w = {.f = *state, .seed = 20261123};
+    struct world w = {.f = *state};
+    random_state = 20261123;
     for (size_t i = 0; i < ARRAY_LEN(names); i++) {
         w.keys[i] = xstrdup("");
     }
     nodes_relist(&w);
     for (unsigned step = 0; step < 3000; step++) {
-        size_t i = nodes_next_random(&w, ARRAY_LEN(names));
-        if (nodes_next_random(&w, 20) == 0) {
+        size_t i = random_below(ARRAY_LEN(names));
+        if (random_below(20) == 0) {
             nodes_relist(&w);
         } else if (w.exists[i]) {
             remove_nth(&w, i);

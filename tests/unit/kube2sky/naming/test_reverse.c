@@ -7,6 +7,7 @@
 #include "common/base/attributes.h"
 #include "kube2sky/naming/inventory.h"
 #include "kube2sky/naming/reverse.h"
+#include "tests/support/random_numbers.h"
 #include "tests/support/unit_test.h"
 
 static struct ip reverse_ip_of(const char *text)
@@ -310,19 +311,10 @@ UNIT_TEST(test_keys_that_are_none)
 enum { OWNERS = 7, ADDRESSES = 12, STEPS = 20000 };
 
 struct model {
-    uint32_t seed;
     /* 0: no claim; else rank * 2 + variant of the host + 1 */
     uint8_t claims[OWNERS][ADDRESSES];
     struct buf told;
 };
-
-static uint32_t reverse_next_random(struct model *m, uint32_t below)
-{
-    m->seed ^= m->seed << 13;
-    m->seed ^= m->seed >> 17;
-    m->seed ^= m->seed << 5;
-    return m->seed % below;
-}
 
 static struct ip reverse_address(unsigned i)
 {
@@ -359,14 +351,14 @@ static void reverse_expected(const struct model *m, unsigned address_index, char
 
 static void reverse_step(struct model *m, struct reverse *reverse)
 {
-    unsigned owner = reverse_next_random(m, OWNERS), count = reverse_next_random(m, 4);
+    unsigned owner = random_below(OWNERS), count = random_below(4);
     char before[ADDRESSES][16], id[16];
     struct claims claims;
     claims_init(&claims);
     for (unsigned i = 0; i < ADDRESSES; i++) {
         reverse_expected(m, i, before[i]);
-        if (reverse_next_random(m, 4) < count) {
-            m->claims[owner][i] = (uint8_t)reverse_next_random(m, 7);
+        if (random_below(4) < count) {
+            m->claims[owner][i] = (uint8_t)random_below(7);
         }
         if (m->claims[owner][i]) {
             char host[16];
@@ -403,7 +395,8 @@ static void reverse_step(struct model *m, struct reverse *reverse)
 
 UNIT_TEST(test_random_sequences)
 {
-    struct model m = {.seed = 20260214};
+    struct model m = {0};
+    random_state = 20260214;
     struct reverse *reverse = reverse_new(&(struct reverse_config){.holder = NULL});
     buf_init(&m.told, 1 << 16);
     for (unsigned i = 0; i < STEPS; i++) {

@@ -5,6 +5,7 @@
 
 #include "common/base/attributes.h"
 #include "kube2sky/naming/run_sort_internal.h"
+#include "tests/support/random_numbers.h"
 #include "tests/support/unit_test.h"
 
 enum { ITEMS = 1000 };
@@ -45,22 +46,15 @@ static size_t sort_and_check(struct item *items, size_t count)
     return compared;
 }
 
-static uint64_t seed = 1;
-
-static size_t draw_below(size_t limit)
-{
-    seed = seed * 6364136223846793005u + 1442695040888963407u;
-    return (size_t)(seed >> 33) % limit;
-}
-
 UNIT_TEST(test_random_orders)
 {
     struct item items[ITEMS];
     for (size_t round = 0; round < 300; round++) {
-        size_t count = draw_below(ITEMS), run = 1 + draw_below(50);
+        size_t count = random_below(ITEMS), run = 1 + random_below(50);
         for (size_t i = 0; i < count; i++) {
             bool goes_on = i % run != 0;
-            items[i].key = (uint16_t)(goes_on ? items[i - 1].key + draw_below(3) : draw_below(100));
+            items[i].key =
+                (uint16_t)(goes_on ? items[i - 1].key + random_below(3) : random_below(100));
         }
         (void)sort_and_check(items, count);
     }

@@ -14,6 +14,7 @@
 #include "kube2sky/reconcile/owners_internal.h"
 #include "kube2sky/reconcile/ownership_internal.h"
 #include "kube2sky/reconcile/planner_internal.h"
+#include "tests/support/random_numbers.h"
 #include "tests/support/unit_test.h"
 
 #define PREFIX "/skydns/local/cluster/"
@@ -31,7 +32,6 @@ struct model {
 };
 
 struct world {
-    uint32_t seed;
     struct model models[NAMES];
     struct inventory *inventory;
     bool is_wanted; /* content of endpoints */
@@ -43,15 +43,6 @@ struct world {
     struct buf dirty; /* owner ids, each NUL-terminated */
     struct buf store; /* sorted "key value\n" */
 };
-
-/* xorshift32: the same sequence every time. */
-static uint32_t planner_model_next_random(struct world *w, uint32_t below)
-{
-    w->seed ^= w->seed << 13;
-    w->seed ^= w->seed >> 17;
-    w->seed ^= w->seed << 5;
-    return w->seed % below;
-}
 
 /* ---- The store according to the model ---- */
 
@@ -421,13 +412,11 @@ static void change_object(struct world *w, unsigned number)
 {
     struct model *m = &w->models[number];
     m->has_service = true;
-    m->ip =
-        (uint8_t)(planner_model_next_random(w, 3) ? 0
-                                                  : 1 + planner_model_next_random(w, CLUSTER_IPS));
-    m->port = (uint16_t)(planner_model_next_random(w, 4) ? 1 + planner_model_next_random(w, 3) : 0);
-    m->has_endpoints = m->has_endpoints || planner_model_next_random(w, 2);
-    m->ready = (uint8_t)planner_model_next_random(w, 256);
-    m->is_named = planner_model_next_random(w, 2);
+    m->ip = (uint8_t)(random_below(3) ? 0 : 1 + random_below(CLUSTER_IPS));
+    m->port = (uint16_t)(random_below(4) ? 1 + random_below(3) : 0);
+    m->has_endpoints = m->has_endpoints || random_below(2);
+    m->ready = (uint8_t)random_below(256);
+    m->is_named = random_below(2);
     planner_model_report(w, number);
 }
 
@@ -435,7 +424,7 @@ static void remove_object(struct world *w, unsigned number)
 {
     struct model *m = &w->models[number];
     char *name = xasprintf("n%u", number);
-    if (planner_model_next_random(w, 2)) {
+    if (random_below(2)) {
         m->has_service = false;
         inventory_remove(w->inventory, KUBE_SERVICE, "ns", name);
     } else {
@@ -449,13 +438,13 @@ static void remove_object(struct world *w, unsigned number)
 static void planner_model_relist(struct world *w)
 {
     for (unsigned i = 0; i < NAMES; i++) {
-        w->models[i].has_service = w->models[i].has_service && planner_model_next_random(w, 4);
-        w->models[i].has_endpoints = w->models[i].has_endpoints && planner_model_next_random(w, 4);
+        w->models[i].has_service = w->models[i].has_service && random_below(4);
+        w->models[i].has_endpoints = w->models[i].has_endpoints && random_below(4);
     }
     for (unsigned attempt = 0; attempt < 2; attempt++) {
         inventory_list_begin(w->inventory, KUBE_SERVICE);
         inventory_list_begin(w->inventory, KUBE_ENDPOINTS);
-        unsigned last = attempt ? NAMES : planner_model_next_random(w, NAMES);
+        unsigned last = attempt ? NAMES : random_below(NAMES);
         for (unsigned i = 0; i < last; i++) {
             planner_model_report(w, i);
         }
@@ -470,7 +459,7 @@ static void planner_model_meddle(struct world *w, unsigned number)
 {
     char *id = xasprintf("svc/ns/n%u", number);
     char *key = xasprintf(PREFIX "%s/c88f1059", id);
-    if (planner_model_next_random(w, 2)) {
+    if (random_below(2)) {
         store_put(w, slice_str(key), slice_str("{}"));
     } else {
         store_delete(w, slice_str(key));
@@ -490,10 +479,10 @@ static void mark_reverse_dirty(struct world *w, const char *key)
  * puts one that looks like ours. */
 static void meddle_with_reverse(struct world *w)
 {
-    unsigned number = planner_model_next_random(w, ENDPOINTS);
+    unsigned number = random_below(ENDPOINTS);
     char *key = xasprintf("/skydns/arpa/in-addr/10/1/0/%u", number);
     char *value = NULL;
-    switch (planner_model_next_random(w, 3)) {
+    switch (random_below(3)) {
     case 0:
         w->others |= (uint8_t)(1u << number);
         value = planner_model_value_of(EXTERNAL_HOST, 0);
@@ -583,8 +572,8 @@ static void planner_model_init(struct world *w)
  * since their plans are made in sequence. */
 static bool planner_model_take_step(struct world *w)
 {
-    unsigned number = planner_model_next_random(w, NAMES);
-    switch (planner_model_next_random(w, 12)) {
+    unsigned number = random_below(NAMES);
+    switch (random_below(12)) {
     case 0:
         planner_model_relist(w);
         return false;
@@ -609,7 +598,8 @@ static bool planner_model_take_step(struct world *w)
 
 UNIT_TEST(test_random_sequences)
 {
-    struct world w = {.seed = 20250114};
+    struct world w = {0};
+    random_state = 20250114;
     planner_model_init(&w);
     planner_model_relist(&w);
     fill_endpoints_if_wanted(&w);

@@ -14,12 +14,12 @@
 #include "kube2sky/reconcile/owners_internal.h"
 #include "kube2sky/reconcile/ownership_internal.h"
 #include "kube2sky/reconcile/planner_internal.h"
+#include "tests/support/random_numbers.h"
 #include "tests/support/unit_test.h"
 
 enum { SERVICES = 2, SLICES = 5, STEPS = 6000 };
 
 struct world {
-    uint32_t seed;
     struct inventory *inventory;
     struct ownership ownership;
     struct owners *owners;
@@ -28,15 +28,6 @@ struct world {
     struct buf dirty; /* owner ids, each NUL-terminated */
     unsigned alone;   /* changes planned by themselves */
 };
-
-/* xorshift32: the same sequence every time. */
-static uint32_t planner_slices_next_random(struct world *w, uint32_t below)
-{
-    w->seed ^= w->seed << 13;
-    w->seed ^= w->seed >> 17;
-    w->seed ^= w->seed << 5;
-    return w->seed % below;
-}
 
 static void planner_slices_mark_dirty(void *data, struct slice id)
 {
@@ -58,7 +49,8 @@ static void mark_change(void *data, struct slice id, const struct slice_change *
 
 static void planner_slices_init(struct world *w, enum endpoint_names endpoint_names)
 {
-    *w = (struct world){.seed = 20260711};
+    memset(w, 0, sizeof(*w));
+    random_state = 20260711;
     buf_init(&w->dirty, 1 << 20);
     w->inventory = inventory_new(&(struct inventory_config){
         .is_narrowed = true,
@@ -171,18 +163,16 @@ static void append_endpoint(struct world *w, struct buf *out)
                                             "Web-1", "web-80", "db", "c88f1059", "10-1-0-3"};
     static const char *const pods[] = {"",          "web-0", "web-1",   "db",
                                        "web-x7k2p", "web.0", "10-1-0-4"};
-    uint32_t pool = planner_slices_next_random(w, 4) ? 120 : 6;
-    const char *hostname =
-        hostnames[planner_slices_next_random(w, ARRAY_LEN(hostnames) - (pool > 6 ? 2 : 0))];
-    const char *pod = pods[planner_slices_next_random(w, ARRAY_LEN(pods) - (pool > 6))];
-    const char *zeros = planner_slices_next_random(w, 4) ? "" : "00"; /* the same address */
+    uint32_t pool = random_below(4) ? 120 : 6;
+    const char *hostname = hostnames[random_below(ARRAY_LEN(hostnames) - (pool > 6 ? 2 : 0))];
+    const char *pod = pods[random_below(ARRAY_LEN(pods) - (pool > 6))];
+    const char *zeros = random_below(4) ? "" : "00"; /* the same address */
     buf_printf(out, "{'addresses':['10.1.0.%s%u'],'conditions':{'ready':%s}", zeros,
-               planner_slices_next_random(w, pool),
-               planner_slices_next_random(w, 4) ? "true" : "false");
-    if (*hostname && planner_slices_next_random(w, 3) == 0) {
+               random_below(pool), random_below(4) ? "true" : "false");
+    if (*hostname && random_below(3) == 0) {
         buf_printf(out, ",'hostname':'%s'", hostname);
     }
-    if (*pod && planner_slices_next_random(w, 3) == 0) {
+    if (*pod && random_below(3) == 0) {
         buf_printf(out, ",'targetRef':{'kind':'Pod','name':'%s'}", pod);
     }
     buf_append_char(out, '}');
@@ -197,17 +187,16 @@ static void change_slice(struct world *w)
         "{'name':'web','port':81,'protocol':'TCP'}",
         "{'name':'web','port':80,'protocol':'TCP'},{'name':'WEB','port':82,'protocol':'TCP'}",
     };
-    uint32_t number = planner_slices_next_random(w, SLICES);
-    uint32_t port =
-        planner_slices_next_random(w, 20) ? 0 : planner_slices_next_random(w, ARRAY_LEN(ports));
+    uint32_t number = random_below(SLICES);
+    uint32_t port = random_below(20) ? 0 : random_below(ARRAY_LEN(ports));
     char *name = xasprintf("s-%u", number), *service = xasprintf("web%u", number % SERVICES);
     struct buf rest;
     buf_init(&rest, 1 << 16);
-    if (planner_slices_next_random(w, 12) == 0) {
+    if (random_below(12) == 0) {
         inventory_remove(w->inventory, KUBE_SLICE, "default", name);
     } else {
         buf_append_str(&rest, "'addressType':'IPv4','endpoints':[");
-        for (uint32_t i = planner_slices_next_random(w, 6); i > 0; i--) {
+        for (uint32_t i = random_below(6); i > 0; i--) {
             append_endpoint(w, &rest);
             buf_append_str(&rest, i > 1 ? "," : "");
         }

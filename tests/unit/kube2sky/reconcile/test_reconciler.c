@@ -3,6 +3,7 @@
 
 #include <malloc.h>
 
+#include "tests/support/random_numbers.h"
 #include "tests/support/unit_test.h"
 
 UNIT_TESTS_EACH(set_up, tear_down)
@@ -480,15 +481,6 @@ UNIT_TEST(test_explains_what_it_waits_for)
 
 enum { SERVICES = 40, CHANGES = 3000 };
 
-/* xorshift32: the same sequence every time. */
-static uint32_t reconciler_next_random(uint32_t *seed)
-{
-    *seed ^= *seed << 13;
-    *seed ^= *seed >> 17;
-    *seed ^= *seed << 5;
-    return *seed;
-}
-
 /* Adds the tree's line for the service to the text. */
 static void append_expected(struct fixture *f, int number, uint32_t host, struct buf *out)
 {
@@ -508,22 +500,23 @@ static void append_expected(struct fixture *f, int number, uint32_t host, struct
 UNIT_TEST(test_many_changes_without_waiting)
 {
     struct fixture *f = *state;
-    uint32_t seed = 20240607, hosts[SERVICES] = {0}; /* 0 = none */
+    uint32_t hosts[SERVICES] = {0}; /* 0 = none */
+    random_state = 20240607;
     synced_with_kubernetes(f);
     for (int i = 0; i < CHANGES; i++) {
-        int number = (int)(reconciler_next_random(&seed) % SERVICES);
+        int number = (int)(random_below(SERVICES));
         char *name = xasprintf("s%02d", number);
-        if (hosts[number] && reconciler_next_random(&seed) % 3 == 0) {
+        if (hosts[number] && random_below(3) == 0) {
             hosts[number] = 0;
             inventory_remove(f->inventory, KUBE_SERVICE, "default", name);
         } else {
-            hosts[number] = 1 + reconciler_next_random(&seed) % 60000;
+            hosts[number] = 1 + random_below(60000);
             char *ip = xasprintf("10.9.%u.%u", hosts[number] / 256, hosts[number] % 256);
             put_service(f, name, ip);
             free(ip);
         }
         free(name);
-        if (reconciler_next_random(&seed) % 2) {
+        if (random_below(2)) {
             ev_run(f->loop, EVRUN_NOWAIT);
         }
     }

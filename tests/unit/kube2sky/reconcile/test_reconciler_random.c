@@ -4,23 +4,14 @@
 
 #include <stdlib.h>
 
+#include "tests/support/random_numbers.h"
 #include "tests/support/unit_test.h"
 
 enum { SERVICES = 6, SLICES = 3, STEPS = 400 };
 
 struct world {
     struct fixture *f;
-    uint32_t seed;
 };
-
-/* xorshift32: the same sequence every time. */
-static uint32_t reconciler_random_next_random(struct world *w, uint32_t below)
-{
-    w->seed ^= w->seed << 13;
-    w->seed ^= w->seed >> 17;
-    w->seed ^= w->seed << 5;
-    return w->seed % below;
-}
 
 static void put_a_service(struct world *w, unsigned number)
 {
@@ -33,14 +24,13 @@ static void put_a_service(struct world *w, unsigned number)
         "'type':'ExternalName','externalName':'example.com'",
     };
     char *name = xasprintf("s%u", number);
-    if (reconciler_random_next_random(w, 5) == 0) {
+    if (random_below(5) == 0) {
         inventory_remove(w->f->inventory, KUBE_SERVICE, "default", name);
-    } else if (reconciler_random_next_random(w, 8) == 0) {
+    } else if (random_below(8) == 0) {
         inventory_upsert(w->f->inventory, garbled_from(KUBE_SERVICE, "default", name, ""));
     } else {
         inventory_upsert(w->f->inventory,
-                         service_from("default", name,
-                                      specs[reconciler_random_next_random(w, ARRAY_LEN(specs))]));
+                         service_from("default", name, specs[random_below(ARRAY_LEN(specs))]));
     }
     free(name);
 }
@@ -50,19 +40,19 @@ static void put_a_slice(struct world *w, unsigned number, unsigned slice)
     char *name = xasprintf("s%u-%u", number, slice), *service = xasprintf("s%u", number);
     struct buf rest;
     buf_init(&rest, 1 << 16);
-    if (reconciler_random_next_random(w, 8) == 0) {
+    if (random_below(8) == 0) {
         inventory_remove(w->f->inventory, KUBE_SLICE, "default", name);
-    } else if (reconciler_random_next_random(w, 12) == 0) {
+    } else if (random_below(12) == 0) {
         inventory_upsert(w->f->inventory, garbled_from(KUBE_SLICE, "default", name, service));
     } else {
         buf_append_str(&rest, "'addressType':'IPv4','ports':[{'name':'x','port':80,'protocol':"
                               "'TCP'}],'endpoints':[");
-        uint32_t count = reconciler_random_next_random(w, 20);
+        uint32_t count = random_below(20);
         for (uint32_t i = 0; i < count; i++) {
-            bool is_shared = reconciler_random_next_random(w, 10) == 0;
+            bool is_shared = random_below(10) == 0;
             buf_printf(&rest, "%s{'addresses':['10.1.%u.%u'],'conditions':{'ready':true}}",
                        i ? "," : "", is_shared ? 0 : 1 + number * SLICES + slice,
-                       reconciler_random_next_random(w, is_shared ? 6 : 30) + 1);
+                       random_below(is_shared ? 6 : 30) + 1);
         }
         buf_append_char(&rest, ']');
         inventory_upsert(w->f->inventory, slice_from("default", name, service, buf_cstr(&rest)));
@@ -85,7 +75,7 @@ static void reconciler_random_disturb(struct world *w)
     struct fixture *f = w->f;
     struct tree tree;
     read_tree(f, 0, &tree);
-    size_t count = tree.count ? reconciler_random_next_random(w, (uint32_t)tree.count) : 0;
+    size_t count = tree.count ? random_below((uint32_t)tree.count) : 0;
     const char *at = buf_cstr(&tree.text);
     for (size_t i = 0; i < count; i++) {
         at = strchr(at, '\n') + 1;
@@ -93,7 +83,7 @@ static void reconciler_random_disturb(struct world *w)
     const char *space = strchr(at, ' ');
     if (space) {
         char *key = xasprintf("%.*s", (int)(space - at), at);
-        if (reconciler_random_next_random(w, 2)) {
+        if (random_below(2)) {
             del(f, key);
         } else {
             put(f, key, "spoiled");
@@ -101,11 +91,10 @@ static void reconciler_random_disturb(struct world *w)
         free(key);
     }
     buf_fini(&tree.text);
-    char *key =
-        xasprintf("/skydns/arpa/in-addr/10/1/0/%u", reconciler_random_next_random(w, 6) + 1);
-    char *ours = xasprintf("{\"host\":\"x.s%u.default.svc.%s\"" TAIL,
-                           reconciler_random_next_random(w, SERVICES), f->domain);
-    switch (reconciler_random_next_random(w, 4)) {
+    char *key = xasprintf("/skydns/arpa/in-addr/10/1/0/%u", random_below(6) + 1);
+    char *ours =
+        xasprintf("{\"host\":\"x.s%u.default.svc.%s\"" TAIL, random_below(SERVICES), f->domain);
+    switch (random_below(4)) {
     case 0:
         sync_put(f->loop, f->etcd, key, slice_str("{\"host\":\"x.default.svc.other.\"" TAIL));
         break;
@@ -125,14 +114,13 @@ static void reconciler_random_disturb(struct world *w)
 static void reconciler_random_step(struct world *w)
 {
     struct fixture *f = w->f;
-    uint32_t what = reconciler_random_next_random(w, 20);
+    uint32_t what = random_below(20);
     if (what < 3) {
-        put_a_service(w, reconciler_random_next_random(w, SERVICES));
+        put_a_service(w, random_below(SERVICES));
     } else if (what < 16) {
-        put_a_slice(w, reconciler_random_next_random(w, SERVICES),
-                    reconciler_random_next_random(w, SLICES));
+        put_a_slice(w, random_below(SERVICES), random_below(SLICES));
     } else if (what == 16) {
-        inventory_settle_endpoints(f->inventory, reconciler_random_next_random(w, 2));
+        inventory_settle_endpoints(f->inventory, random_below(2));
     } else if (what == 17) {
         reconciler_random_disturb(w);
     } else {
@@ -185,7 +173,8 @@ static struct reconciler_stats end_reconciler(struct fixture *f)
 
 static void run_round(struct fixture *f, uint32_t seed)
 {
-    struct world w = {.f = f, .seed = seed};
+    struct world w = {.f = f};
+    random_state = seed;
     sync_del_prefix(f->loop, f->etcd, "/skydns/arpa/");
     f->has_reverse = true;
     reconciler_random_start_all(f);

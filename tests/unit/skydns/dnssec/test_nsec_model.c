@@ -10,6 +10,7 @@
 #include "common/dns/dname.h"
 #include "common/dns/dns.h"
 #include "skydns/dnssec/nsec.h"
+#include "tests/support/random_numbers.h"
 #include "tests/support/skydns/nsec_gaps.h"
 #include "tests/support/skydns/nsec_model.h"
 #include "tests/support/unit_test.h"
@@ -33,7 +34,6 @@ struct name {
 };
 
 struct world {
-    uint32_t seed;
     struct dname zone;
     size_t count; /* names[0] is the apex */
     struct name names[NAMES_MAX];
@@ -46,20 +46,11 @@ struct proof {
 
 /* ---- Random names ---- */
 
-/* xorshift32: the same sequence every time. */
-static uint32_t nsec_model_next_random(struct world *w, uint32_t below)
-{
-    w->seed ^= w->seed << 13;
-    w->seed ^= w->seed >> 17;
-    w->seed ^= w->seed << 5;
-    return w->seed % below;
-}
-
 static uint8_t random_byte(struct world *w)
 {
     static const uint8_t bytes[] = {0,   1,   ')', '*', '+', '-', '@', '[', '_',
                                     'a', 'b', 'z', '{', 127, 128, 254, 255};
-    return bytes[nsec_model_next_random(w, sizeof(bytes))];
+    return bytes[random_below(sizeof(bytes))];
 }
 
 /* Room for a label in front of a name. */
@@ -76,12 +67,11 @@ struct label {
 
 static struct label random_label(struct world *w, size_t room)
 {
-    size_t lengths[] = {
-        1, 1, 2, 3, 1 + nsec_model_next_random(w, 8), 62, 63, room, room > 1 ? room - 1 : 1};
-    struct label label = {.len = lengths[nsec_model_next_random(w, ARRAY_LEN(lengths))]};
+    size_t lengths[] = {1, 1, 2, 3, 1 + random_below(8), 62, 63, room, room > 1 ? room - 1 : 1};
+    struct label label = {.len = lengths[random_below(ARRAY_LEN(lengths))]};
     label.len = label.len < room ? label.len : room;
     uint8_t same = random_byte(w);
-    bool is_same = nsec_model_next_random(w, 3) == 0;
+    bool is_same = random_below(3) == 0;
     for (size_t i = 0; i < label.len; i++) {
         label.bytes[i] = is_same && i + 1 < label.len ? same : random_byte(w);
     }
@@ -91,14 +81,14 @@ static struct label random_label(struct world *w, size_t room)
 /* Not a capital: names are lower case. */
 static uint8_t nsec_model_beside(struct world *w, uint8_t c)
 {
-    uint8_t to = (uint8_t)(nsec_model_next_random(w, 2) ? c + 1 : c - 1);
+    uint8_t to = (uint8_t)(random_below(2) ? c + 1 : c - 1);
     return to == 'A' ? '[' : to == 'Z' ? '@' : to;
 }
 
 /* Another label near this one. */
 static void change_label(struct world *w, struct label *label, size_t room)
 {
-    switch (nsec_model_next_random(w, 6)) {
+    switch (random_below(6)) {
     case 0:
         label->bytes[label->len - 1] = nsec_model_beside(w, label->bytes[label->len - 1]);
         break;
@@ -140,7 +130,7 @@ static void add_label(struct world *w, struct dname *name)
     }
     size_t room = room_below(name);
     struct label label = random_label(w, room);
-    unsigned kind = nsec_model_next_random(w, 4);
+    unsigned kind = random_below(4);
     if (kind == 0) {
         label = (struct label){.len = 1};
     } else if (kind == 1) {
@@ -156,8 +146,8 @@ static void add_label(struct world *w, struct dname *name)
 static struct dname nsec_model_near(struct world *w, const struct dname *name)
 {
     struct dname n = *name;
-    for (unsigned steps = 1 + nsec_model_next_random(w, 3); steps > 0; steps--) {
-        unsigned kind = nsec_model_next_random(w, 5);
+    for (unsigned steps = 1 + random_below(3); steps > 0; steps--) {
+        unsigned kind = random_below(5);
         if (kind < 2 || n.len == w->zone.len) {
             add_label(w, &n);
         } else if (kind == 2) {
@@ -207,7 +197,7 @@ static void nsec_model_add_name(struct world *w, const struct dname *name)
         struct name *n = &w->names[w->count++];
         *n = (struct name){.name = above};
         for (size_t i = 0; is_first && i < ARRAY_LEN(types); i++) {
-            if (i == 0 || nsec_model_next_random(w, 3) == 0) {
+            if (i == 0 || random_below(3) == 0) {
                 n->types[n->type_count++] = types[i];
             }
         }
@@ -219,7 +209,7 @@ static void random_zone(struct world *w)
 {
     w->count = 0;
     w->zone = (struct dname){.len = 1};
-    for (unsigned labels = 1 + nsec_model_next_random(w, 3); labels > 0; labels--) {
+    for (unsigned labels = 1 + random_below(3); labels > 0; labels--) {
         add_label(w, &w->zone);
     }
     if (has_star(&w->zone)) {
@@ -228,8 +218,7 @@ static void random_zone(struct world *w)
     w->names[w->count++] = (struct name){
         .name = w->zone, .types = {DNS_TYPE_SOA, DNS_TYPE_NS, DNS_TYPE_DNSKEY}, .type_count = 3};
     for (unsigned i = 0; i < FIRST_NAMES; i++) {
-        struct dname name =
-            nsec_model_near(w, &w->names[nsec_model_next_random(w, (uint32_t)w->count)].name);
+        struct dname name = nsec_model_near(w, &w->names[random_below((uint32_t)w->count)].name);
         nsec_model_add_name(w, &name);
     }
 }
@@ -358,21 +347,21 @@ static void nsec_model_check(const struct world *w, const struct dname *name, st
 /* Something at a bound of the proof begins to exist. */
 static void add_at_bound(struct world *w, const struct proof *p)
 {
-    const struct nsec_model *record = &p->records[nsec_model_next_random(w, (uint32_t)p->count)];
-    const struct dname *bound = nsec_model_next_random(w, 3) ? &record->owner : &record->next;
-    struct dname name = nsec_model_next_random(w, 2) ? *bound : nsec_model_near(w, bound);
+    const struct nsec_model *record = &p->records[random_below((uint32_t)p->count)];
+    const struct dname *bound = random_below(3) ? &record->owner : &record->next;
+    struct dname name = random_below(2) ? *bound : nsec_model_near(w, bound);
     nsec_model_add_name(w, &name);
 }
 
 UNIT_TEST(test_proofs)
 {
-    static struct world w = {.seed = 20170611};
+    static struct world w;
+    random_state = 20170611;
     static struct proof p;
     for (unsigned zone = 0; zone < ZONES; zone++) {
         random_zone(&w);
         for (unsigned question = 0; question < QUESTIONS; question++) {
-            struct dname name =
-                nsec_model_near(&w, &w.names[nsec_model_next_random(&w, (uint32_t)w.count)].name);
+            struct dname name = nsec_model_near(&w, &w.names[random_below((uint32_t)w.count)].name);
             nsec_model_check(&w, &name, &p);
             for (unsigned change = 0; change < CHANGES; change++) {
                 add_at_bound(&w, &p);
@@ -385,11 +374,11 @@ UNIT_TEST(test_proofs)
 /* Names as near as can be do not lie in the gaps. */
 UNIT_TEST(test_gaps)
 {
-    static struct world w = {.seed = 4470};
+    static struct world w;
+    random_state = 4470;
     for (unsigned zone = 0; zone < ZONES * QUESTIONS; zone++) {
         random_zone(&w);
-        struct dname name =
-            nsec_model_near(&w, &w.names[nsec_model_next_random(&w, (uint32_t)w.count)].name);
+        struct dname name = nsec_model_near(&w, &w.names[random_below((uint32_t)w.count)].name);
         struct dname bounds[4] = {name, name, name, name};
         if (name.len == w.zone.len) {
             continue;

@@ -5,6 +5,7 @@
 
 #include <stdlib.h>
 
+#include "tests/support/random_numbers.h"
 #include "tests/support/skydns/hash_seed.h"
 #include "tests/support/unit_test.h"
 #include "tests/unit/skydns/external/cache_bed.h"
@@ -28,15 +29,6 @@ struct model {
     bool forgets; /* the cache is too small for all keys */
 };
 
-static uint32_t cache_model_random_below(uint32_t limit)
-{
-    static uint64_t state = 88172645463325252u;
-    state ^= state << 13;
-    state ^= state >> 7;
-    state ^= state << 17;
-    return (uint32_t)(state >> 32) % limit;
-}
-
 static struct cache_key cache_model_key_of(unsigned number)
 {
     struct cache_key key = bed_key(number);
@@ -50,9 +42,9 @@ static void cache_model_put(struct model *m, struct cache *cache, unsigned numbe
     struct cache_key key = cache_model_key_of(number);
     *item = (struct modelled){
         .has_reply = true,
-        .version = cache_model_random_below(1u << 30),
-        .ttl_s = 1 + cache_model_random_below(30),
-        .addresses = 1 + cache_model_random_below(cache_model_random_below(20) == 0 ? 200 : 20),
+        .version = random_below(1u << 30),
+        .ttl_s = 1 + random_below(30),
+        .addresses = 1 + random_below(random_below(20) == 0 ? 200 : 20),
         .cached_at_ms = m->now_ms,
         .recovered_at_ms = item->recovered_at_ms,
     };
@@ -161,8 +153,8 @@ static void cache_model_check(struct model *m, struct cache *cache, unsigned num
     struct cache_key key = cache_model_key_of(number);
     struct cache_hit hit;
     struct expected e = cache_model_expect(m, item, use);
-    cache_read(cache, &key, &limits, m->now_ms, use, cache_model_random_below(2), records,
-               sizeof(records), &hit);
+    cache_read(cache, &key, &limits, m->now_ms, use, random_below(2), records, sizeof(records),
+               &hit);
     if (m->forgets && hit.state == CACHE_MISS && e.state != CACHE_MISS) {
         *item = (struct modelled){0}; /* evicted */
         return;
@@ -185,8 +177,8 @@ static unsigned count_replies(const struct model *m)
 /* No failures where entries are evicted: those of an evicted one start again at 1 s. */
 static void cache_model_step(struct model *m, struct cache *cache)
 {
-    unsigned number = cache_model_random_below(KEYS);
-    switch (cache_model_random_below(10)) {
+    unsigned number = random_below(KEYS);
+    switch (random_below(10)) {
     case 0:
     case 1:
         cache_model_put(m, cache, number);
@@ -195,8 +187,8 @@ static void cache_model_step(struct model *m, struct cache *cache)
         if (!m->forgets) {
             fail_question(m, cache, number);
         }
-        if (cache_model_random_below(4) == 0) {
-            cache_model_recover(m, cache, cache_model_random_below(KEYS));
+        if (random_below(4) == 0) {
+            cache_model_recover(m, cache, random_below(KEYS));
         }
         break;
     case 3: {
@@ -209,7 +201,7 @@ static void cache_model_step(struct model *m, struct cache *cache)
         cache_model_check(m, cache, number, CACHE_PEEK);
         break;
     case 5:
-        m->now_ms += cache_model_random_below(4000);
+        m->now_ms += random_below(4000);
         break;
     default:
         cache_model_check(m, cache, number, CACHE_ANSWER);

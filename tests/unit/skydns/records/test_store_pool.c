@@ -7,6 +7,7 @@
 #include "common/base/attributes.h"
 #include "common/base/xalloc.h"
 #include "skydns/records/store_pool_internal.h"
+#include "tests/support/random_numbers.h"
 #include "tests/support/unit_test.h"
 
 enum { BLOCKS = 3000, STEPS = 60000, SEEDS = 5 };
@@ -17,31 +18,25 @@ struct block {
     uint8_t filled; /* with this */
 };
 
-static uint32_t store_pool_next_random(uint32_t *state)
-{
-    *state = *state * 1664525u + 1013904223u;
-    return *state >> 8;
-}
-
 /* Most are small, like the store's; some lie on size-class edges, some beyond. */
-static size_t random_size(uint32_t *random)
+static size_t random_size(void)
 {
     static const size_t edges[] = {1, 7, 8, 9, 128, 129, 160, 161, 992, 1023, 1024, 1025, 65536};
-    switch (store_pool_next_random(random) % 16) {
+    switch (random_below(16)) {
     case 0:
-        return edges[store_pool_next_random(random) % ARRAY_LEN(edges)];
+        return edges[random_below(ARRAY_LEN(edges))];
     case 1:
-        return 1 + store_pool_next_random(random) % 3000;
+        return 1 + random_below(3000);
     default:
-        return 1 + store_pool_next_random(random) % 160;
+        return 1 + random_below(160);
     }
 }
 
-static void store_pool_fill(struct store_pool *pool, struct block *block, uint32_t *random)
+static void store_pool_fill(struct store_pool *pool, struct block *block)
 {
-    block->size = random_size(random);
+    block->size = random_size();
     block->bytes = store_pool_alloc(pool, block->size);
-    block->filled = (uint8_t)store_pool_next_random(random);
+    block->filled = (uint8_t)random_below(UINT32_MAX);
     assert_int_equal((uintptr_t)block->bytes % sizeof(void *), 0);
     memset(block->bytes, block->filled, block->size);
 }
@@ -58,15 +53,15 @@ static void check_and_free(struct block *block)
 UNIT_TEST(test_blocks_keep_what_they_hold)
 {
     for (uint32_t seed = 1; seed <= SEEDS; seed++) {
-        uint32_t random = seed;
+        random_state = seed;
         struct store_pool *pool = store_pool_new();
         struct block *blocks = xcalloc(BLOCKS, sizeof(*blocks));
         for (unsigned i = 0; i < STEPS; i++) {
-            struct block *block = &blocks[store_pool_next_random(&random) % BLOCKS];
+            struct block *block = &blocks[random_below(BLOCKS)];
             if (block->bytes) {
                 check_and_free(block);
             } else {
-                store_pool_fill(pool, block, &random);
+                store_pool_fill(pool, block);
             }
         }
         for (unsigned i = 0; i < BLOCKS; i++) {

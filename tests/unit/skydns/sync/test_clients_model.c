@@ -1,4 +1,5 @@
 /* Clients beside a model: random pods, keys, reads and domains. */
+#include "tests/support/random_numbers.h"
 #include "tests/support/unit_test.h"
 #include "tests/unit/skydns/sync/clients_bed.h"
 
@@ -11,12 +12,6 @@ struct model {
     bool is_known[2];
     bool is_on;
 };
-
-static uint32_t clients_model_next_random(uint32_t *random)
-{
-    *random = *random * 1664525 + 1013904223;
-    return *random >> 8;
-}
 
 static const char *const spaces[] = {"x", "y", "z"};
 static const char *const node_prefixes[] = {NODES, NODES_B};
@@ -69,15 +64,14 @@ static void clients_model_show(struct fixture *f, struct model *model)
     memcpy(model->shown, model->put, sizeof(model->put));
 }
 
-static void mark_step(struct model *model, unsigned d, uint32_t *random)
+static void mark_step(struct model *model, unsigned d)
 {
-    unsigned m = clients_model_next_random(random) % MARKS,
-             host = clients_model_next_random(random) % (HOSTS + 1);
+    unsigned m = random_below(MARKS), host = random_below(HOSTS + 1);
     char label[8], address[16], value[40];
     (void)snprintf(label, sizeof(label), "m%u", m); /* fits */
     clients_model_host_of(host, address);
     (void)snprintf(value, sizeof(value), "{\"host\":\"%s\"}", address);
-    if (clients_model_next_random(random) % 2) {
+    if (random_below(2)) {
         mark(node_prefixes[d], label, value); /* also one without an address */
         model->marked[d][m] = host;
     } else {
@@ -86,12 +80,12 @@ static void mark_step(struct model *model, unsigned d, uint32_t *random)
     }
 }
 
-static void read_marks(struct model *model, unsigned d, uint32_t *random)
+static void read_marks(struct model *model, unsigned d)
 {
     begin(node_prefixes[d], false);
     memset(model->marked[d], 0, sizeof(model->marked[d]));
-    for (unsigned n = clients_model_next_random(random) % MARKS; n > 0; n--) {
-        mark_step(model, d, random);
+    for (unsigned n = random_below(MARKS); n > 0; n--) {
+        mark_step(model, d);
     }
     end(node_prefixes[d], true);
     memcpy(model->barred[d], model->marked[d], sizeof(model->barred[d]));
@@ -107,14 +101,14 @@ static void switch_over(struct fixture *f, struct model *model)
     model->is_known[0] = model->is_known[1] = false;
 }
 
-static void clients_model_read_records(struct fixture *f, struct model *model, uint32_t *random)
+static void clients_model_read_records(struct fixture *f, struct model *model)
 {
     clients_read_again(f->clients);
     store_writer_clear(f->writer);
     for (unsigned n = 0; n < NAMES; n++) {
         char name[64], host[16];
         clients_model_text_of(n, name);
-        model->put[n] = clients_model_next_random(random) % 3 ? model->put[n] : 0;
+        model->put[n] = random_below(3) ? model->put[n] : 0;
         clients_model_host_of(model->put[n], host);
         if (*host) {
             put(f, name, host);
@@ -123,32 +117,28 @@ static void clients_model_read_records(struct fixture *f, struct model *model, u
     clients_model_show(f, model);
 }
 
-static void clients_model_step(struct fixture *f, struct model *model, uint32_t *random)
+static void clients_model_step(struct fixture *f, struct model *model)
 {
-    unsigned what = clients_model_next_random(random) % 200,
-             d = clients_model_next_random(random) % 2;
-    unsigned n = clients_model_next_random(random) % NAMES;
+    unsigned what = random_below(200), d = random_below(2);
+    unsigned n = random_below(NAMES);
     char name[64], host[16];
     if (what < 120) {
         clients_model_text_of(n, name);
-        model->put[n] = clients_model_next_random(random) % 2
-                            ? 1 + clients_model_next_random(random) % HOSTS
-                            : 0;
+        model->put[n] = random_below(2) ? 1 + random_below(HOSTS) : 0;
         clients_model_host_of(model->put[n], host);
         put(f, name, host);
     } else if (what < 160) {
         clients_model_show(f, model);
     } else if (model->is_on && what < 180) {
-        mark_step(model, d, random);
+        mark_step(model, d);
     } else if (model->is_on && what < 194 && model->is_known[d]) {
         end(node_prefixes[d], false);
         memcpy(model->barred[d], model->marked[d], sizeof(model->barred[d]));
     } else if (model->is_on && what < 198) {
-        read_marks(model, d, random);
+        read_marks(model, d);
     } else if (what == 198) {
-        clients_model_read_records(f, model, random);
-    } else if (what == 199 && clients_model_next_random(random) % 20 == 0 &&
-               started < MIRRORS_MAX - 4) {
+        clients_model_read_records(f, model);
+    } else if (what == 199 && random_below(20) == 0 && started < MIRRORS_MAX - 4) {
         switch_over(f, model);
     }
 }
@@ -159,11 +149,11 @@ UNIT_TEST(test_model)
 {
     struct fixture *f = *state;
     static struct model model;
-    uint32_t random = 1;
+    random_state = 1;
     unsigned identified = 0;
     memset(&model, 0, sizeof(model));
     for (unsigned n = 0; n < STEPS; n++) {
-        clients_model_step(f, &model, &random);
+        clients_model_step(f, &model);
         clients_model_compare(f, &model);
         identified += *who(f, "10.0.0.1") != '\0';
     }
