@@ -26,6 +26,7 @@
 #include "kube2sky/event_writer.h"
 #include "kube2sky/explain.h"
 #include "kube2sky/kube_source.h"
+#include "kube2sky/live_figures.h"
 #include "kube2sky/metrics_table.h"
 #include "kube2sky/naming/client_keys.h"
 #include "kube2sky/naming/event_queue.h"
@@ -34,7 +35,6 @@
 #include "kube2sky/reconcile/flaw_list.h"
 #include "kube2sky/reconcile/reconciler.h"
 #include "kube2sky/status.h"
-#include "kube2sky/top_view.h"
 
 /* Timeout of a request to etcd, where a transaction takes milliseconds. One that a follower
  * forwarded to a dying leader is lost silently, while the next leader is elected within one or two

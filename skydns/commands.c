@@ -17,7 +17,7 @@
 #include "skydns/pages/top_view.h"
 #include "skydns/settings/options.h"
 #include "skydns/settings/stub_zones.h"
-#include "skydns/watch/flush_page.h"
+#include "skydns/watch/wait_pages.h"
 
 int commands_fail(const struct err *err)
 {

@@ -17,8 +17,7 @@
 #include "skydns/past/past_desk.h"
 #include "skydns/publish/engine_config.h"
 #include "skydns/publish/publisher.h"
-#include "skydns/watch/flush_page.h"
-#include "skydns/watch/wait_page.h"
+#include "skydns/watch/wait_pages.h"
 #include "skydns/watch/watch_page.h"
 
 /* ---- The pages that are for few ---- */

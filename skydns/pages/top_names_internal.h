@@ -1,7 +1,7 @@
 /* Counts the most asked names, from samples, in a fixed table. The algorithm is space-saving
  * (Metwally, Agrawal and El Abbadi, 2005). A name that is new to a full table takes the slot, and
  * the count, of the least asked one. So every name with more than one part in TOP_NAMES_MAX of all
- * samples is in it. Main thread. */
+ * samples is in it. Main thread. (live.c) */
 #ifndef SKYDNS_PAGES_TOP_NAMES_INTERNAL_H
 #define SKYDNS_PAGES_TOP_NAMES_INTERNAL_H
 

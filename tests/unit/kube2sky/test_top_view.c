@@ -1,4 +1,4 @@
-#include "kube2sky/top_view.h"
+#include "kube2sky/live_figures.h"
 
 #include <stdint.h>
 #include <stdlib.h>

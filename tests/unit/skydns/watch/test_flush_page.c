@@ -1,10 +1,11 @@
-/* flush_page.h and -flush: over a real socket, of the cache of a resolver on its own thread. */
+/* wait_pages.h: /flush and -flush: over a real socket, of the cache of a resolver on its own
+ * thread. */
 #include "tests/unit/skydns/resolver/resolver_bed.h"
 
 #include <ev.h>
 #include <pthread.h>
 
-#include "skydns/watch/flush_page.h"
+#include "skydns/watch/wait_pages.h"
 #include "tests/support/http_ask.h"
 #include "tests/support/skydns/foreign_reply.h"
 #include "tests/support/skydns/response_bytes.h"

@@ -1,9 +1,9 @@
-/* wait_page.h and watch_page.h: over real sockets, of a record store without etcd, time passing on
+/* wait_pages.h and watch_page.h: over real sockets, of a record store without etcd, time passing on
  * the test's clock. */
 #include "tests/unit/skydns/pages/pages_bed.h"
 
 #include "skydns/pages/metrics_table.h"
-#include "skydns/watch/wait_page.h"
+#include "skydns/watch/wait_pages.h"
 #include "skydns/watch/watch_page.h"
 #include "tests/support/held_client.h"
 #include "tests/support/http_ask.h"
