@@ -155,6 +155,14 @@ class ClusterBed(Bed):
 
         wait_until(is_there, f"{count} Pods in {namespace}", PATIENCE_S)
 
+    def wait_alone(self) -> None:
+        """Until other tests' namespaces are gone, and what was in them."""
+
+        def is_alone() -> bool:
+            return all(item["status"]["phase"] == "Active" for item in self.kube.items("namespaces"))
+
+        wait_until(is_alone, "the end of other namespaces", PATIENCE_S)
+
     def wait_gone(self, resource: str, name: str) -> None:
         path = self.kube.path(resource, name=name)
         wait_until(lambda: self.kube.send("GET", path, None, {})[0] == 404, f"no {name}", PATIENCE_S)

@@ -25,7 +25,7 @@ class Shop:
     def __init__(self, dns: ClusterBed):
         self.dns = dns
         self._next = 0
-        self._wait_alone()
+        dns.wait_alone()
         if dns.kube.send("GET", dns.kube.path("namespaces", name=_NAMESPACE), None, {})[0] == 200:
             self._clean()
         else:
@@ -33,14 +33,6 @@ class Shop:
         for _ in range(_SERVICES):
             self.add()
         dns.wait_endpoints("pods", _NAMESPACE, _PODS)
-
-    def _wait_alone(self) -> None:
-        """Until other tests' namespaces are gone."""
-
-        def is_alone() -> bool:
-            return all(item["status"]["phase"] == "Active" for item in self.dns.kube.items("namespaces"))
-
-        wait_until(is_alone, "the end of other namespaces", PATIENCE_S)
 
     def _create(self) -> None:
         kube = self.dns.kube

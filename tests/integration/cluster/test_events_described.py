@@ -23,6 +23,7 @@ PROGRAMMING = "kube2sky_dns_programming_duration_seconds"
 @pytest.fixture
 def dns(idle_dns):
     idle_dns.use_kube(idle_dns.kube, [*idle_dns.kube_flags, "--events"])
+    idle_dns.wait_alone()  # what goes with another namespace counts, too
     idle_dns.start()
     return idle_dns
 
@@ -82,7 +83,9 @@ def test_programming_time(dns, namespace):
     dns.wait_endpoints("db", namespace, 2)
     dns.wait_model()
     measured_s = time.time() - begin_s
+    for kind in ("headless_with_selector", "cluster_ip"):
+        wait_until(lambda kind=kind: programming(dns, kind)[0] >= 1, f"{kind}: counted, once etcd has said that it has them")
     count, total = programming(dns, "headless_with_selector")
-    assert count >= 1 and 0 < total / count <= measured_s + 1
+    assert 0 < total / count <= measured_s + 1
     count, total = programming(dns, "cluster_ip")
     assert count == 1 and 0 <= total <= measured_s + 1

@@ -10,6 +10,7 @@ import pytest
 from bed import BIN_DIR
 from chapters import FROM_COREDNS, blocks, chapter, run_in
 from cluster import ROOT, Cluster, require_peers
+from programs import wait_equal
 
 pytestmark = pytest.mark.cluster
 
@@ -106,11 +107,11 @@ def test_kubeadm_takes_no_deployment_of_ours_for_coredns(administrator):
     printed = administrator.run(*look)
     assert "--endpoint-names=address" in printed and "Without a counterpart" not in printed
     administrator.run(*apply)
-    assert administrator.pods() == {"coredns", "skydns"}
+    wait_equal(administrator.pods, {"coredns", "skydns"}, "the slices of Pods that are rolled out")
     applied = administrator.service()
     administrator.run(*stop)
     administrator.run("kubectl -n kube-system wait --for=delete pod -l k8s-app=kube-dns,app.kubernetes.io/name!=skydns")
-    assert administrator.pods() == {"skydns"}
+    wait_equal(administrator.pods, {"skydns"}, "the slices without the Pods that are gone")
 
     administrator.init_coredns()  # as `kubeadm upgrade apply` does
     administrator.plan_upgrade()

@@ -41,7 +41,7 @@ def test_imports_of_a_real_server(imports_dns):
     zone = f"{namespace}.svc.clusterset.local"
     bed.kube2sky.wait_line("API cannot be followed, retrying kind=serviceimports")
     wait_until(lambda: STORE in bed.etcd.values(STORE), "the domain is complete without the kind", PATIENCE_S)
-    assert bed.dns.answers("dns-version.clusterset.local", "TXT") == ['"1.0.0"']
+    wait_answer(bed, "dns-version.clusterset.local", "TXT", ['"1.0.0"'])
     install(bed)
     kube.create_namespace(namespace)
     kube.create("serviceimports", service_import("web", HTTP, ips=("10.42.0.1", "fd00:42::1"), namespace=namespace))
