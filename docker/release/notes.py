@@ -25,6 +25,7 @@ _KINDS = (
     (r".*_(\w+)\.deb", "Debian 12 package, {}"),
     (r".*_(\w+)\.oci\.tar", "image, {}: `podman load -i`, `docker load -i`, `skopeo copy oci-archive:`"),
     (r".*_(\w+)\.cdx\.json", "bill of materials, {}, CycloneDX 1.5"),
+    (r"kube2sky-skydns\.json", "seccomp profile for the pods' containers"),
     (r"build-environment\.txt", "Debian packages that everything was built with"),
 )
 

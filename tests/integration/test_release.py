@@ -226,7 +226,7 @@ def test_a_bill_of_materials(image):
 
 def test_notes_of_a_release():
     changelog = "# Changelog\n\n## 0.2.0\n\nSee [Install](docs/operator/install.md#images).\n\n### Fixed\n\n* All.\n\n## 0.1.0\n\nOld.\n"
-    names = ["skydns_0.2.0_arm64.oci.tar", "skydns_0.2.0-0local1_amd64.deb", "build-environment.txt"]
+    names = ["skydns_0.2.0_arm64.oci.tar", "skydns_0.2.0-0local1_amd64.deb", "build-environment.txt", "kube2sky-skydns.json"]
     text = notes.notes("0.2.0", changelog, names)
     assert "See Install (docs/operator/install.md)." in text and "* All." in text and "Old." not in text
     assert "| skydns_0.2.0_arm64.oci.tar | image, arm64:" in text
