@@ -6,8 +6,9 @@ this machine. A test's `kubectl` is a script that runs this file with the path o
      "api": URL of an API server, "pods": {"prod/web-0": address}, "bin": folder of the programs,
      "refused": text, or absent: kubectl fails with it, "hangs": true, or absent: forwards never begin}
 
-With "real", the path of a kubectl, that one reads objects, and only kubelets are played: "nodes" and "bin" as above, and
-"ports": {"POD:PORT": this machine's port}.
+With "real", the path of a kubectl, that one does everything else, and only kubelets are played: "nodes" and "bin" as above, and
+"ports": {"POD:PORT": this machine's port}. With "exec", {POD: start of a command}, that one runs programs in containers,
+called POD-CONTAINER.
 """
 
 import json
@@ -70,7 +71,10 @@ def port_here(state: dict, pod: str, port: str) -> str:
     return state.get("ports", {}).get(f"{pod}:{port}", port)
 
 
-def execute(state: dict, pod: str, program: str, healthcheck: str) -> None:
+def execute(state: dict, pod: str, container: str, program: str, healthcheck: str) -> None:
+    if "exec" in state:
+        command = [*state["exec"][pod], f"{pod}-{container}", program, healthcheck]
+        os.execvp(command[0], command)
     url, _, port = healthcheck.rpartition(":")
     path = f"{state['bin']}/{program}"
     os.execv(path, [path, f"{url}:{port_here(state, pod, port)}"])
@@ -88,7 +92,7 @@ def main(state: dict, words: list[str]) -> None:
         if config is None:
             fail("nodes is forbidden")
         print(json.dumps(config))
-    elif verb == "get" and "real" in state:
+    elif verb not in ("port-forward", "exec") and "real" in state:
         os.execv(state["real"], [state["real"], *sys.argv[2:]])
     elif verb == "get":
         flags = {flag: value for flag, value in zip(rest, rest[1:]) if flag in ("-o", "-l")}
@@ -97,8 +101,8 @@ def main(state: dict, words: list[str]) -> None:
     elif verb == "port-forward":
         forward(state, *rest)
     elif verb == "exec":
-        pod, _, _, _, program, healthcheck = rest
-        execute(state, pod, program, healthcheck)
+        pod, _, container, _, program, healthcheck = rest
+        execute(state, pod, container, program, healthcheck)
     else:
         fail(f"unexpected: {verb} {rest}")
 

@@ -54,8 +54,11 @@ class Plugin:
         (tools / "kubectl").chmod(0o755)
         self.environment = os.environ | {"PATH": f"{tools}:/usr/bin:/bin", "TMPDIR": str(folder)}
 
-    def start(self, *arguments: str) -> subprocess.Popen:
+    def write_state(self) -> None:
         (self.folder / "state.json").write_text(json.dumps(self.state))
+
+    def start(self, *arguments: str) -> subprocess.Popen:
+        self.write_state()
         pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
         return subprocess.Popen([PLUGIN, *arguments], env=self.environment, text=True, **pipes)
 

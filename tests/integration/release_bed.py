@@ -65,6 +65,17 @@ def image_archive(systems: list[System], name: str) -> bytes:
     images.fill(root, name)
     root.add_certificates(_MACHINE)
     root.add_release(_MACHINE)
-    layer = tar_bytes(root.tree, TIME_S)
     config = dockerfile.read_stage(ROOT / "docker/Dockerfile", name, {"VERSION": VERSION})
-    return oci.archive(f"released-{name}:{VERSION}", "amd64", config, layer, gzip_bytes(layer), TIME_S)
+    return _archive(f"released-{name}:{VERSION}", config, root)
+
+
+def etcd_archive(tag: str) -> bytes:
+    """An image etcd:TAG with this machine's etcd, since a release has none."""
+    root = ImageRoot([System(_MACHINE, "amd64")], "amd64")
+    root.add("usr/bin/etcd")
+    return _archive(f"etcd:{tag}", {"User": "65532:65532", "Entrypoint": ["/usr/bin/etcd"]}, root)
+
+
+def _archive(name: str, config: dict, root: ImageRoot) -> bytes:
+    layer = tar_bytes(root.tree, TIME_S)
+    return oci.archive(name, "amd64", config, layer, gzip_bytes(layer), TIME_S)

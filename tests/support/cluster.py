@@ -158,7 +158,7 @@ class Cluster:
     def _write_files(self) -> None:
         authority = Authority(self.folder, "ca")
         self.ca_file = authority.certificate
-        authority.sign("apiserver")
+        authority.sign("apiserver", "127.0.0.1,IP:10.96.0.1")  # its Service's address, too, as Pods call it
         authority.sign("accounts")
         (self.folder / "tokens.csv").write_text(f"{_ADMIN_TOKEN},admin,admin,system:masters\n")
         (self.folder / "audit-policy.yaml").write_text(json.dumps(_AUDIT_POLICY))
