@@ -58,7 +58,7 @@ static int build_cluster_ips(struct build *b, const struct kube_service *service
     for (size_t i = 0; i < count; i++) {
         srvs[i] = (struct srv){.port = &ports[i], .label = &first};
     }
-    add_srvs(b, srvs, count, false);
+    add_srvs(b, srvs, count);
     free(srvs);
     free(ports);
     return 0;
@@ -202,7 +202,7 @@ static void add_external_ports(struct build *b, const struct kube_service *servi
         srvs[i] = (struct srv){
             .port = &ports[i / target_count], .label = &target->label, .host = target->host};
     }
-    add_srvs(b, srvs, count * target_count, false);
+    add_srvs(b, srvs, count * target_count);
     free(srvs);
     free(ports);
 }
@@ -295,20 +295,6 @@ static void build_pod(struct build *b, const struct ip *ip)
     add_hashed_address(b, &address, &hash);
 }
 
-static void name_pod(const struct naming_config *config, const struct owner_objects *objects,
-                     struct desired *desired, struct claims *claims)
-{
-    struct build b;
-    char *ns = xstrndup(objects->pod_ns.ptr, objects->pod_ns.len);
-    char *name = xstrndup(objects->pod_name.ptr, objects->pod_name.len);
-    struct naming_drop object = {.kind = "pods", .ns = ns, .name = name};
-    build_init(&b, config, &object, desired, claims);
-    build_pod(&b, &objects->pod_ip);
-    build_fini(&b);
-    free(name);
-    free(ns);
-}
-
 /* ---- A Node ---- */
 
 static int build_node(struct build *b, const struct owner_objects *objects, struct err *err)
@@ -338,18 +324,7 @@ static int build_node(struct build *b, const struct owner_objects *objects, stru
     return 0;
 }
 
-static int name_node(const struct naming_config *config, const struct owner_objects *objects,
-                     struct desired *desired, struct claims *claims, struct err *err)
-{
-    struct build b;
-    struct naming_drop object = {.kind = "nodes", .ns = "", .name = objects->node->name};
-    build_init(&b, config, &object, desired, claims);
-    int r = build_node(&b, objects, err);
-    build_fini(&b);
-    return r;
-}
-
-/* ---- naming_build ---- */
+/* ---- An owner ---- */
 
 static int build_service(struct build *b, const struct owner_objects *objects, struct err *err)
 {
@@ -377,46 +352,96 @@ static int build_service(struct build *b, const struct owner_objects *objects, s
                                 : build_cluster_ips(b, service, err);
 }
 
-static int name_service(const struct naming_config *config, const struct owner_objects *objects,
-                        struct desired *desired, struct claims *claims, struct err *err)
+struct naming_job {
+    struct naming_config config;
+    struct build build;
+    char *ns; /* of the object, for the parts that are dropped */
+    char *name;
+    bool is_external;
+    int result; /* below 0: has failed, as err says */
+    struct err err;
+};
+
+static void job_open(struct naming_job *job, const char *kind, struct slice ns, struct slice name,
+                     struct desired *desired, struct claims *claims)
 {
-    struct build b;
-    bool is_import = objects->service->service.is_import;
-    struct naming_drop object = {
-        .kind = is_import ? "serviceimports" : "services",
-        .ns = objects->service->ns,
-        .name = objects->service->name,
-    };
-    build_init(&b, config, &object, desired, claims);
-    b.is_import = is_import;
-    b.domain = is_import ? config->import_domain : config->domain;
-    int r = build_service(&b, objects, err);
-    build_fini(&b);
+    job->ns = xstrndup(ns.ptr, ns.len);
+    job->name = xstrndup(name.ptr, name.len);
+    const struct naming_drop object = {.kind = kind, .ns = job->ns, .name = job->name};
+    build_init(&job->build, &job->config, &object, desired, claims);
+}
+
+struct naming_job *naming_begin(const struct naming_config *config,
+                                const struct owner_objects *objects, struct desired *desired,
+                                struct claims *claims)
+{
+    struct naming_job *job = xcalloc(1, sizeof(*job));
+    struct build *b = &job->build;
+    const struct kube_object *service = objects->service, *node = objects->node;
+    bool is_import = service && service->service.is_import;
+    job->config = *config;
+    job->is_external = objects->is_external;
+    desired->bytes_max = naming_bytes_max(config);
+    desired_clear(desired);
+    claims_clear(claims);
+    if (service) {
+        job_open(job, is_import ? "serviceimports" : "services", slice_str(service->ns),
+                 slice_str(service->name), desired, claims);
+        b->is_import = is_import;
+        b->domain = is_import ? config->import_domain : config->domain;
+        job->result = build_service(b, objects, &job->err);
+    } else if (objects->pod_ns.ptr) {
+        job_open(job, "pods", objects->pod_ns, objects->pod_name, desired, claims);
+        build_pod(b, &objects->pod_ip);
+    } else if (node) {
+        job_open(job, "nodes", slice_str(""), slice_str(node->name), desired, claims);
+        job->result = build_node(b, objects, &job->err);
+    } else {
+        job_open(job, "", slice_str(""), slice_str(""), desired, claims);
+    }
+    return job;
+}
+
+bool naming_go_on(struct naming_job *job, size_t *budget)
+{
+    return job->result < 0 || build_headless_go_on(&job->build, budget);
+}
+
+void naming_free(struct naming_job *job)
+{
+    if (job) {
+        build_fini(&job->build);
+        free(job->ns);
+        free(job->name);
+        free(job);
+    }
+}
+
+int naming_end(struct naming_job *job, struct err *err)
+{
+    struct desired *desired = job->build.desired;
+    struct claims *claims = job->build.claims;
+    int r = job->result;
+    if (r < 0) {
+        *err = job->err;
+    } else if (desired->is_beyond) {
+        r = err_set(err, ERR_TOO_LARGE, "more than %zu bytes of keys and values",
+                    desired->bytes_max);
+    }
+    if (job->is_external) { /* reverse names are those of the domain */
+        claims_clear(claims);
+    }
+    desired_seal(desired);
+    claims_seal(claims);
+    naming_free(job);
     return r;
 }
 
 int naming_build(const struct naming_config *config, const struct owner_objects *objects,
                  struct desired *ret_desired, struct claims *ret_claims, struct err *err)
 {
-    int r = 0;
-    ret_desired->bytes_max = naming_bytes_max(config);
-    desired_clear(ret_desired);
-    claims_clear(ret_claims);
-    if (objects->service) {
-        r = name_service(config, objects, ret_desired, ret_claims, err);
-    } else if (objects->pod_ns.ptr) {
-        name_pod(config, objects, ret_desired, ret_claims);
-    } else if (objects->node) {
-        r = name_node(config, objects, ret_desired, ret_claims, err);
-    }
-    if (r == 0 && ret_desired->is_beyond) {
-        r = err_set(err, ERR_TOO_LARGE, "more than %zu bytes of keys and values",
-                    ret_desired->bytes_max);
-    }
-    if (objects->is_external) { /* reverse names are those of the domain */
-        claims_clear(ret_claims);
-    }
-    desired_seal(ret_desired);
-    claims_seal(ret_claims);
-    return r;
+    struct naming_job *job = naming_begin(config, objects, ret_desired, ret_claims);
+    size_t unlimited = SIZE_MAX;
+    (void)naming_go_on(job, &unlimited);
+    return naming_end(job, err);
 }

@@ -114,9 +114,21 @@ bool naming_may_be_external(struct slice ns);
 void naming_build_public(const struct naming_config *config, bool is_wanted,
                          struct desired *ret_desired);
 
-/* Fills both, cleared first and sealed after. Without service, pod and node no key is desired.
- * Fails with ERR_TOO_LARGE on more than records_max records or bytes_max bytes; both are then
- * invalid. */
+/* Names one owner in portions, since addresses times ports may be many records. naming_begin takes
+ * what it needs of the objects, which may change afterwards, and clears both results, which outlive
+ * the job. naming_go_on adds at most *budget records, each of which takes one from it, and returns
+ * whether that was all. naming_end seals the results and frees the job; it fails with ERR_TOO_LARGE
+ * on more than records_max records or bytes_max bytes, and both are then invalid. naming_free gives
+ * up; NULL is fine. Without service, pod and node no key is desired. */
+struct naming_job;
+struct naming_job *naming_begin(const struct naming_config *config,
+                                const struct owner_objects *objects, struct desired *ret_desired,
+                                struct claims *ret_claims);
+bool naming_go_on(struct naming_job *job, size_t *budget);
+int naming_end(struct naming_job *job, struct err *err) MUST_CHECK;
+void naming_free(struct naming_job *job);
+
+/* Does all of this at once. */
 int naming_build(const struct naming_config *config, const struct owner_objects *objects,
                  struct desired *ret_desired, struct claims *ret_claims,
                  struct err *err) MUST_CHECK;

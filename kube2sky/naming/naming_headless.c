@@ -1,6 +1,7 @@
 /* Names a headless Service's endpoints: ready addresses of its Endpoints or slices, under their
  * labels. Those of an import are named cluster by cluster: only below its cluster is a label
- * unique. */
+ * unique. Endpoints are taken at once, since their number is limited by the size of the objects.
+ * Their records, as many as addresses times ports, are added in portions. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -34,6 +35,18 @@ struct groups {
 struct run {
     const struct kube_object *const *parts;
     size_t count;
+};
+
+/* Holds a run's endpoints, copied: the objects may change before all records are added. */
+struct headless_run {
+    struct headless_run *next;
+    struct groups groups;
+    struct label cluster;
+    bool has_cluster;
+    const struct endpoint **endpoints; /* sorted by label and address, without duplicates */
+    size_t endpoint_count;
+    struct srv *srvs; /* sorted */
+    size_t added;     /* of the endpoints, then of the ports */
 };
 
 /* ---- Collecting ---- */
@@ -242,20 +255,19 @@ static bool same_label(const struct endpoint *a, const struct endpoint *b)
     return strcmp(a->label.text, b->label.text) == 0;
 }
 
-/* Adds the addresses. A single one is the label's value; several are below it, by their hashes. */
-static void add_endpoints(struct build *b, const struct endpoint *const *endpoints, size_t count)
+/* Adds an address. A single one is the label's value; several are below it, by their hashes. */
+static void add_endpoint(struct build *b, const struct headless_run *run, size_t at)
 {
-    for (size_t i = 0; i < count; i++) {
-        const struct endpoint *endpoint = endpoints[i];
-        bool is_shared = (i > 0 && same_label(endpoints[i - 1], endpoint)) ||
-                         (i + 1 < count && same_label(endpoint, endpoints[i + 1]));
-        struct label hash;
-        if (is_shared) {
-            address_label(b, &endpoint->address, &hash);
-        }
-        naming_records_add_address(b, endpoint->label.text, &endpoint->address,
-                                   is_shared ? hash.text : NULL);
+    const struct endpoint *const *endpoints = run->endpoints;
+    const struct endpoint *endpoint = endpoints[at];
+    bool is_shared = (at > 0 && same_label(endpoints[at - 1], endpoint)) ||
+                     (at + 1 < run->endpoint_count && same_label(endpoint, endpoints[at + 1]));
+    struct label hash;
+    if (is_shared) {
+        address_label(b, &endpoint->address, &hash);
     }
+    naming_records_add_address(b, endpoint->label.text, &endpoint->address,
+                               is_shared ? hash.text : NULL);
 }
 
 /* Adds claims from every group, since merging dropped one of two addresses when one's hostname
@@ -273,7 +285,7 @@ static void add_claims(struct build *b, const struct groups *groups)
 
 /* ---- Ports ---- */
 
-static void add_ports(struct build *b, const struct groups *groups)
+static struct srv *take_srvs(const struct groups *groups)
 {
     struct srv *srvs = xcalloc(groups->srv_count, sizeof(*srvs));
     size_t count = 0;
@@ -288,34 +300,92 @@ static void add_ports(struct build *b, const struct groups *groups)
             }
         }
     }
-    add_srvs(b, srvs, count, true);
-    free(srvs);
+    sort_srvs(srvs, count);
+    return srvs;
 }
 
 /* ---- Everything ---- */
 
-/* Adds the run's endpoints, and their records to *count. */
-static int naming_headless_add_run(struct build *b, bool takes_all, const struct run *run,
-                                   size_t *count, struct err *err)
+static void headless_run_free(struct headless_run *run)
 {
-    struct groups groups = {.earlier = *count};
-    int r = 0;
-    naming_headless_gather(b, takes_all, run, &groups);
-    *count += groups.endpoint_count + groups.srv_count;
-    if (are_too_many(b, &groups)) {
-        r = err_set(err, ERR_TOO_LARGE,
-                    "%zu addresses and %zu address and port pairs, or more: expected at most %zu "
-                    "together",
-                    groups.endpoint_count, groups.srv_count, naming_records_max(b->config));
-    } else {
-        const struct endpoint **merged = xcalloc(groups.endpoint_count, sizeof(*merged));
-        add_endpoints(b, merged, merge_endpoints(&groups, merged));
-        add_claims(b, &groups);
-        add_ports(b, &groups);
-        free(merged);
+    free_groups(&run->groups);
+    free(run->endpoints);
+    free(run->srvs);
+    free(run);
+}
+
+/* Takes the run's endpoints, and adds their claims, and their records to *count. */
+static int naming_headless_take_run(struct build *b, bool takes_all, const struct run *parts,
+                                    size_t *count, struct err *err)
+{
+    struct headless_run *run = xcalloc(1, sizeof(*run));
+    struct groups *groups = &run->groups;
+    groups->earlier = *count;
+    naming_headless_gather(b, takes_all, parts, groups);
+    *count += groups->endpoint_count + groups->srv_count;
+    if (are_too_many(b, groups)) {
+        int r = err_set(err, ERR_TOO_LARGE,
+                        "%zu addresses and %zu address and port pairs, or more: expected at most "
+                        "%zu together",
+                        groups->endpoint_count, groups->srv_count, naming_records_max(b->config));
+        headless_run_free(run);
+        return r;
     }
-    free_groups(&groups);
-    return r;
+    run->has_cluster = b->cluster != NULL;
+    if (b->cluster) {
+        run->cluster = *b->cluster;
+    }
+    run->endpoints = xcalloc(groups->endpoint_count, sizeof(struct endpoint *));
+    run->endpoint_count = merge_endpoints(groups, run->endpoints);
+    run->srvs = take_srvs(groups);
+    add_claims(b, groups);
+    *(b->last ? &b->last->next : &b->first) = run;
+    b->last = run;
+    return 0;
+}
+
+/* Adds the run's next record. Returns false if there is none. */
+static bool add_next(struct build *b, struct headless_run *run)
+{
+    size_t at = run->added;
+    b->cluster = run->has_cluster ? &run->cluster : NULL;
+    if (at < run->endpoint_count) {
+        add_endpoint(b, run, at);
+    } else if (at - run->endpoint_count < run->groups.srv_count) {
+        add_sorted_srv(b, run->srvs, run->groups.srv_count, at - run->endpoint_count, true);
+    } else {
+        return false;
+    }
+    run->added++;
+    return true;
+}
+
+static void drop_first_run(struct build *b)
+{
+    struct headless_run *run = b->first;
+    b->first = run->next;
+    b->last = b->first ? b->last : NULL;
+    b->cluster = NULL;
+    headless_run_free(run);
+}
+
+bool build_headless_go_on(struct build *b, size_t *budget)
+{
+    while (b->first && *budget) {
+        if (add_next(b, b->first)) {
+            (*budget)--;
+        } else {
+            drop_first_run(b);
+        }
+    }
+    return !b->first;
+}
+
+void build_headless_free(struct build *b)
+{
+    while (b->first) {
+        drop_first_run(b);
+    }
 }
 
 static int compare_clusters(const void *a, const void *b)
@@ -325,8 +395,8 @@ static int compare_clusters(const void *a, const void *b)
     return strcmp(kube_slice_cluster(&x->slice), kube_slice_cluster(&y->slice));
 }
 
-/* Adds the slices of each cluster by themselves, without those whose cluster has no name. */
-static int add_clusters(struct build *b, const struct owner_objects *objects, struct err *err)
+/* Takes the slices of each cluster by themselves, without those whose cluster has no name. */
+static int take_clusters(struct build *b, const struct owner_objects *objects, struct err *err)
 {
     size_t count = 0, part_count = objects->part_count, next = 0;
     const struct kube_object **parts = xcalloc(part_count, sizeof(struct kube_object *));
@@ -346,7 +416,7 @@ static int add_clusters(struct build *b, const struct owner_objects *objects, st
                                       DNAME_LABEL_MAX, &cluster)) {
             const struct run run = {.parts = &parts[at], .count = next - at};
             b->cluster = &cluster;
-            r = naming_headless_add_run(b, false, &run, &count, err);
+            r = naming_headless_take_run(b, false, &run, &count, err);
         }
     }
     b->cluster = NULL;
@@ -358,7 +428,7 @@ int build_headless(struct build *b, const struct owner_objects *objects, struct 
 {
     const struct run all = {.parts = objects->parts, .count = objects->part_count};
     size_t count = 0;
-    return b->is_import ? add_clusters(b, objects, err)
-                        : naming_headless_add_run(b, objects->service->service.publish_not_ready,
-                                                  &all, &count, err);
+    return b->is_import ? take_clusters(b, objects, err)
+                        : naming_headless_take_run(b, objects->service->service.publish_not_ready,
+                                                   &all, &count, err);
 }

@@ -80,6 +80,7 @@ void build_set_node_name(struct build *b, struct slice name)
 
 void build_fini(struct build *b)
 {
+    build_headless_free(b);
     free(b->name);
     buf_fini(&b->key);
     buf_fini(&b->value);
@@ -324,18 +325,29 @@ static void add_numbered_srv(struct build *b, const struct srv *srv, const struc
     add_srv(b, srv, label.text, is_headless);
 }
 
-void add_srvs(struct build *b, struct srv *srvs, size_t count, bool is_headless)
+void sort_srvs(struct srv *srvs, size_t count)
 {
     run_sort(srvs, count, sizeof(*srvs), compare_srvs, NULL);
+}
+
+void add_sorted_srv(struct build *b, const struct srv *srvs, size_t count, size_t at,
+                    bool is_headless)
+{
+    const struct srv *previous = at ? &srvs[at - 1] : NULL, *srv = &srvs[at];
+    if (previous && compare_srvs(previous, srv, NULL) == 0) {
+        return;
+    }
+    if (previous && compare_srv_keys(previous, srv) == 0) {
+        add_numbered_srv(b, srv, srvs, count, is_headless);
+    } else {
+        add_srv(b, srv, srv->label->text, is_headless);
+    }
+}
+
+void add_srvs(struct build *b, struct srv *srvs, size_t count)
+{
+    sort_srvs(srvs, count);
     for (size_t i = 0; i < count; i++) {
-        const struct srv *previous = i ? &srvs[i - 1] : NULL;
-        if (previous && compare_srvs(previous, &srvs[i], NULL) == 0) {
-            continue;
-        }
-        if (previous && compare_srv_keys(previous, &srvs[i]) == 0) {
-            add_numbered_srv(b, &srvs[i], srvs, count, is_headless);
-        } else {
-            add_srv(b, &srvs[i], srvs[i].label->text, is_headless);
-        }
+        add_sorted_srv(b, srvs, count, i, false);
     }
 }

@@ -1,4 +1,4 @@
-/* Adds records to one naming_build in progress; shared by the files of naming. */
+/* Adds records to one naming in progress; shared by the files of naming. */
 #ifndef KUBE2SKY_NAMING_NAMING_RECORDS_INTERNAL_H
 #define KUBE2SKY_NAMING_NAMING_RECORDS_INTERNAL_H
 
@@ -35,6 +35,8 @@ struct srv {
     const char *host; /* the target; NULL: as add_srvs says */
 };
 
+struct headless_run; /* in naming_headless.c */
+
 struct build {
     const struct naming_config *config;
     struct naming_drop object; /* the fields that all its drops share */
@@ -48,6 +50,8 @@ struct build {
     size_t key_base;             /* length of the key's fixed part */
     struct buf value;            /* the last value */
     struct buf host;             /* scratch buffer: a name below `name` */
+    struct headless_run *first;  /* endpoints whose records are still to be added */
+    struct headless_run *last;
 };
 
 /* Prepares a build. `object` is the owner of the records; its strings outlive the build. */
@@ -95,16 +99,31 @@ void naming_records_add_hashed_host(struct build *b, const char *host, struct la
 /* Compares ports in the order in which add_srvs sorts those with one label. */
 int compare_named_ports(const void *a, const void *b);
 
-/* Adds SRV records, sorting the ports; sorted input costs least. Of several with one key, the
- * smallest number gets the plain label. The target is the label below the name if is_headless, else
- * the name. */
-void add_srvs(struct build *b, struct srv *srvs, size_t count, bool is_headless);
+/* Sorts SRV records in the order in which they are added; sorted input costs least. */
+void sort_srvs(struct srv *srvs, size_t count);
+
+/* Adds one of the sorted SRV records. Of several with one key, the smallest number gets the plain
+ * label. The target is the label below the name if is_headless, else the name. */
+void add_sorted_srv(struct build *b, const struct srv *srvs, size_t count, size_t at,
+                    bool is_headless);
+
+/* Sorts and adds all, not headless ones. */
+void add_srvs(struct build *b, struct srv *srvs, size_t count);
 
 /* Adds a claim for the label's name; label NULL: for the name itself. rank: a Service's. */
 void add_claim(struct build *b, const struct address *address, enum claim_rank rank,
                const char *label);
 
-/* Adds a headless Service's endpoints, or an import's; in naming_headless.c. */
+/* ---- naming_headless.c ---- */
+
+/* Takes a headless Service's endpoints, or an import's, and adds their claims. */
 int build_headless(struct build *b, const struct owner_objects *objects, struct err *err);
+
+/* Adds records of the endpoints taken, as many as the budget allows. Returns whether that was
+ * all. */
+bool build_headless_go_on(struct build *b, size_t *budget);
+
+/* Frees the endpoints that are left. */
+void build_headless_free(struct build *b);
 
 #endif

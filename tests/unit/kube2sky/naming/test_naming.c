@@ -753,6 +753,64 @@ UNIT_TEST(test_too_many_records)
     kube_object_free(endpoints);
 }
 
+/* Portions of 7 records, while the objects are gone: the same names as at once. */
+UNIT_TEST(test_names_in_portions)
+{
+    enum { PORTION = 7, ADDRESSES = 3, PORTS = 20, PORTIONS = (ADDRESSES * (1 + PORTS)) / PORTION };
+    struct naming_config config = {.domain = "cluster.local.", .ttl_s = 30};
+    struct kube_object *service = service_from("default", "web", "'clusterIP':'None'");
+    struct owner_objects objects;
+    struct desired desired[2];
+    struct claims claims[2];
+    struct err err = {0};
+    struct buf subset, records[2], claimed[2];
+    buf_init(&subset, 1 << 20);
+    buf_append_str(&subset, "{'addresses':[{'ip':'10.0.0.1','hostname':'a'},{'ip':'10.0.0.2'},"
+                            "{'ip':'10.0.0.3','hostname':'a'}],'ports':[");
+    for (int i = 0; i < PORTS; i++) {
+        buf_printf(&subset, "%s{'name':'p%d','port':%d,'protocol':'TCP'}", i ? "," : "", i % 15,
+                   i + 1);
+    }
+    buf_append_str(&subset, "]}");
+    struct kube_object *endpoints = endpoints_from("default", "web", buf_cstr(&subset));
+    owner_objects_init(&objects);
+    objects.service = service;
+    owner_objects_add_part(&objects, endpoints);
+    for (int i = 0; i < 2; i++) {
+        desired_init(&desired[i]);
+        claims_init(&claims[i]);
+        buf_init(&records[i], 1 << 20);
+        buf_init(&claimed[i], 1 << 20);
+    }
+    assert_int_equal(naming_build(&config, &objects, &desired[0], &claims[0], &err), 0);
+    struct naming_job *job = naming_begin(&config, &objects, &desired[1], &claims[1]);
+    owner_objects_fini(&objects);
+    kube_object_free(service);
+    kube_object_free(endpoints);
+    size_t portions = 0, budget = PORTION;
+    while (!naming_go_on(job, &budget)) {
+        assert_int_equal(budget, 0);
+        budget = PORTION;
+        portions++;
+    }
+    assert_int_equal(naming_end(job, &err), 0);
+    assert_in_range(portions, PORTIONS - 1, PORTIONS);
+    for (int i = 0; i < 2; i++) {
+        note_records(&desired[i], "/skydns/local/cluster/svc", &records[i]);
+        note_claims(&claims[i], &claimed[i]);
+    }
+    assert_int_equal(desired[0].count, ADDRESSES + 2 * PORTS); /* two share a label */
+    assert_string_equal(buf_cstr(&records[1]), buf_cstr(&records[0]));
+    assert_string_equal(buf_cstr(&claimed[1]), buf_cstr(&claimed[0]));
+    for (int i = 0; i < 2; i++) {
+        desired_fini(&desired[i]);
+        claims_fini(&claims[i]);
+        buf_fini(&records[i]);
+        buf_fini(&claimed[i]);
+    }
+    buf_fini(&subset);
+}
+
 /* The memory for one large Service is not kept. */
 UNIT_TEST(test_large_memory_is_given_back)
 {
