@@ -1,5 +1,6 @@
 #include "kube2sky/reconcile/owner_groups_internal.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -196,14 +197,17 @@ void owner_groups_want_claim(struct owner_groups *groups, struct owner *owner)
     note_work(group);
 }
 
-struct owner *owner_groups_take_due(struct owner_groups *groups)
+struct owner *owner_groups_next_due(struct owner_groups *groups)
 {
     struct turn *turn = turns_next(&groups->claiming);
-    if (!turn) {
-        return NULL;
-    }
-    struct owner_group *group = turn->who;
-    struct owner *owner = group->first_due;
+    const struct owner_group *group = turn ? turn->who : NULL;
+    return group ? group->first_due : NULL;
+}
+
+void owner_groups_end_due(struct owner_groups *groups, struct owner *owner)
+{
+    struct owner_group *group = owner->group;
+    assert(group->first_due == owner);
     group->first_due = owner->next_due;
     group->last_due = group->first_due ? group->last_due : NULL;
     owner->next_due = NULL;
@@ -211,7 +215,6 @@ struct owner *owner_groups_take_due(struct owner_groups *groups)
     groups->due_count--;
     turns_set_work(&groups->claiming, &group->claiming, group->first_due != NULL);
     note_work(group);
-    return owner;
 }
 
 bool owner_groups_has_due(const struct owner_groups *groups)

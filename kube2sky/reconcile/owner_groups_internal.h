@@ -86,7 +86,8 @@ bool owner_groups_has_waiting(const struct owner_groups *groups);
 /* ---- Due claims ---- */
 
 void owner_groups_want_claim(struct owner_groups *groups, struct owner *owner);
-struct owner *owner_groups_take_due(struct owner_groups *groups); /* returns NULL if none is due */
+struct owner *owner_groups_next_due(struct owner_groups *groups); /* returns NULL if none is due */
+void owner_groups_end_due(struct owner_groups *groups, struct owner *owner); /* its group's first */
 bool owner_groups_has_due(const struct owner_groups *groups);
 void owner_group_charge_claim(struct owner_group *group, size_t records);
 

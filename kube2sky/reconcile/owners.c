@@ -483,9 +483,14 @@ void owners_want_claim(struct owners *owners, struct owner *owner)
     owner_groups_want_claim(owners->groups, owner);
 }
 
-struct owner *owners_take_due(struct owners *owners)
+struct owner *owners_next_due(struct owners *owners)
 {
-    return owner_groups_take_due(owners->groups);
+    return owner_groups_next_due(owners->groups);
+}
+
+void owners_end_due(struct owners *owners, struct owner *owner)
+{
+    owner_groups_end_due(owners->groups, owner);
 }
 
 void owners_charge_claim(struct owner *owner, size_t records)

@@ -219,7 +219,10 @@ void owners_free_difference(struct owner *owner);
 /* ---- Those whose claim is due ---- */
 
 void owners_want_claim(struct owners *owners, struct owner *owner);
-struct owner *owners_take_due(struct owners *owners); /* returns NULL if none is due */
+struct owner *owners_next_due(struct owners *owners); /* returns NULL if none is due */
+
+/* Ends the claim of an owner that owners_next_due returned. Others may have become due since. */
+void owners_end_due(struct owners *owners, struct owner *owner);
 void owners_charge_claim(struct owner *owner, size_t records);
 bool owners_has_due(const struct owners *owners);
 

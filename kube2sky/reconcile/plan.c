@@ -97,13 +97,27 @@ static struct slice suffix_of(const struct desired_record *record, struct slice 
     return slice_of(record->key.ptr + base.len, record->key.len - base.len);
 }
 
-void plan_add_puts(const struct desired *desired, struct slice base,
-                   const struct actual_keys *actual, struct plan *plan)
+void plan_place_fini(struct plan_place *place)
 {
-    size_t at = 0;
-    for (size_t i = 0; i < desired->count; i++) {
-        struct desired_record record = desired_get(desired, i);
-        const struct actual_key *key = plan_advance(actual, &at, suffix_of(&record, base));
+    free(place->hashes);
+    *place = (struct plan_place){0};
+}
+
+/* Takes the keys that the place has moved by from the budget. */
+static void plan_spend(size_t *budget, size_t keys)
+{
+    *budget -= keys < *budget ? keys : *budget;
+}
+
+bool plan_add_puts(const struct desired *desired, struct slice base,
+                   const struct actual_keys *actual, struct plan_place *place, size_t *budget,
+                   struct plan *plan)
+{
+    for (; place->desired < desired->count && *budget; place->desired++) {
+        struct desired_record record = desired_get(desired, place->desired);
+        size_t from = place->actual;
+        const struct actual_key *key =
+            plan_advance(actual, &place->actual, suffix_of(&record, base));
         if (!key || key->value.hash != actual_value_hash(record.value)) {
             const struct etcd_op put = {
                 .kind = ETCD_OP_PUT,
@@ -112,16 +126,12 @@ void plan_add_puts(const struct desired *desired, struct slice base,
             };
             plan_add(plan, &put, key ? key->value.revision : 0);
         }
+        plan_spend(budget, 1 + place->actual - from);
     }
+    return place->desired == desired->count;
 }
 
 /* ---- Copies ---- */
-
-/* Holds the hashes of all desired values, sorted; built when first needed, which is rare. */
-struct value_set {
-    uint64_t *hashes;
-    bool is_made;
-};
 
 static int plan_compare_hashes(const void *a, const void *b)
 {
@@ -129,47 +139,54 @@ static int plan_compare_hashes(const void *a, const void *b)
     return (*x > *y) - (*x < *y);
 }
 
-static bool value_set_has(struct value_set *set, const struct desired *desired, uint64_t hash)
+/* Returns whether a desired value has the hash. */
+static bool is_value_desired(struct plan_place *place, const struct desired *desired, uint64_t hash)
 {
     if (desired->count == 0) {
         return false;
     }
-    if (!set->is_made) {
-        set->hashes = xcalloc(desired->count, sizeof(*set->hashes));
+    if (!place->hashes) {
+        place->hashes = xcalloc(desired->count, sizeof(*place->hashes));
         for (size_t i = 0; i < desired->count; i++) {
-            set->hashes[i] = actual_value_hash(desired_get(desired, i).value);
+            place->hashes[i] = actual_value_hash(desired_get(desired, i).value);
         }
-        qsort(set->hashes, desired->count, sizeof(*set->hashes), plan_compare_hashes);
-        set->is_made = true;
+        qsort(place->hashes, desired->count, sizeof(*place->hashes), plan_compare_hashes);
     }
-    return bsearch(&hash, set->hashes, desired->count, sizeof(hash), plan_compare_hashes) != NULL;
+    return bsearch(&hash, place->hashes, desired->count, sizeof(hash), plan_compare_hashes) != NULL;
 }
 
 /* ---- Deletes ---- */
 
-bool plan_add_deletes(const struct desired *desired, struct slice base,
-                      const struct actual_keys *actual, struct plan *plan)
+/* Moves to the first desired key that does not sort before the suffix. Returns whether it is that
+ * key. */
+static bool is_key_desired(const struct desired *desired, struct slice base, struct slice suffix,
+                           struct plan_place *place)
 {
-    struct value_set values = {.hashes = NULL};
-    struct buf key;
-    size_t next = 0, at = 0;
-    bool has_copies = false;
-    buf_init(&key, PLAN_BYTES_MAX);
-    for (const struct actual_key *there = actual_next(actual, &at); there;
-         at++, there = actual_next(actual, &at)) {
-        struct slice suffix = actual_suffix(there);
-        int d = 1; /* 0: the next desired key is this one */
-        for (; next < desired->count; next++) {
-            struct desired_record record = desired_get(desired, next);
-            d = slice_compare(suffix_of(&record, base), suffix);
-            if (d >= 0) {
-                break;
-            }
+    int d = 1;
+    for (; place->desired < desired->count; place->desired++) {
+        struct desired_record record = desired_get(desired, place->desired);
+        d = slice_compare(suffix_of(&record, base), suffix);
+        if (d >= 0) {
+            break;
         }
-        bool is_extra = d != 0 && there->value.is_ours;
+    }
+    return d == 0;
+}
+
+bool plan_add_deletes(const struct desired *desired, struct slice base,
+                      const struct actual_keys *actual, struct plan_place *place, size_t *budget,
+                      struct plan *plan)
+{
+    struct buf key;
+    buf_init(&key, PLAN_BYTES_MAX);
+    const struct actual_key *there = actual_next(actual, &place->actual);
+    for (; there && *budget; place->actual++, there = actual_next(actual, &place->actual)) {
+        struct slice suffix = actual_suffix(there);
+        size_t from = place->desired;
+        bool is_extra = !is_key_desired(desired, base, suffix, place) && there->value.is_ours;
         bool is_copy = is_extra && there->value.may_be_copy &&
-                       value_set_has(&values, desired, there->value.hash);
-        has_copies |= is_copy;
+                       is_value_desired(place, desired, there->value.hash);
+        place->has_copies |= is_copy;
         if (is_extra && !is_copy) {
             buf_clear(&key);
             buf_append_slice(&key, base);
@@ -177,10 +194,10 @@ bool plan_add_deletes(const struct desired *desired, struct slice base,
             const struct etcd_op del = {.kind = ETCD_OP_DELETE, .key = buf_slice(&key)};
             plan_add(plan, &del, there->value.revision);
         }
+        plan_spend(budget, 1 + place->desired - from);
     }
-    free(values.hashes);
     buf_fini(&key);
-    return has_copies;
+    return !there;
 }
 
 void plan_drop_puts(struct plan *plan)

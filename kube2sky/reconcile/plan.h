@@ -6,6 +6,7 @@
 #ifndef KUBE2SKY_RECONCILE_PLAN_H
 #define KUBE2SKY_RECONCILE_PLAN_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -39,14 +40,28 @@ enum { PLAN_KEPT_BYTES = 128 * 1024 };
 
 void plan_build_nothing(struct plan *ret_plan);
 
-/* Add the puts, or the deletes. Keys that are not ours (actual.h), and copies of a desired value,
+/* Where the comparison of an owner's keys goes on; zero at first. */
+struct plan_place {
+    size_t desired;   /* index of the next desired key, */
+    size_t actual;    /* and of etcd's */
+    uint64_t *hashes; /* of all desired values, sorted; NULL until needed, which is rare */
+    bool has_copies;  /* plan_add_deletes has left copies */
+};
+
+void plan_place_fini(struct plan_place *place); /* as at first */
+
+/* Add the puts, or the deletes, in portions: each compares keys while the budget lasts, takes their
+ * number from it and returns whether that was all. Between two portions neither keys may change;
+ * base and plan are given again. Keys that are not ours (actual.h), and copies of a desired value,
  * are not deleted. `base` is the owner's part of the keys; all desired keys begin with it. Add all
  * puts before any delete. A plan is truncated at 256 MiB, if other writers left that much to
- * delete; the next plan has the rest. plan_add_deletes returns whether it left copies. */
-void plan_add_puts(const struct desired *desired, struct slice base,
-                   const struct actual_keys *actual, struct plan *plan);
+ * delete; the next plan has the rest. */
+bool plan_add_puts(const struct desired *desired, struct slice base,
+                   const struct actual_keys *actual, struct plan_place *place, size_t *budget,
+                   struct plan *plan);
 bool plan_add_deletes(const struct desired *desired, struct slice base,
-                      const struct actual_keys *actual, struct plan *plan);
+                      const struct actual_keys *actual, struct plan_place *place, size_t *budget,
+                      struct plan *plan);
 
 /* Adds any other operation; revision: as in struct plan_op. */
 void plan_add(struct plan *plan, const struct etcd_op *op, int64_t revision);

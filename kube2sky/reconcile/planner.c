@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "common/base/attributes.h"
+#include "common/base/cleanup.h"
 #include "common/base/log.h"
 #include "common/base/xalloc.h"
 #include "common/dns/record_json.h"
@@ -91,6 +92,7 @@ void planner_init(struct planner *planner, const struct planner_config *config)
 
 void planner_fini(struct planner *planner)
 {
+    planner_give_up(planner);
     reverse_free(planner->reverse);
     buf_fini(&planner->holder_key);
     buf_fini(&planner->base);
@@ -179,10 +181,11 @@ static void name_aliases(struct planner *planner, const struct naming_config *na
     }
 }
 
-static int name_owner(struct planner *planner, const struct naming_config *naming,
-                      const struct owner *owner, struct err *err)
+/* Begins to name the owner. Its names are complete if planner->job.naming is NULL afterwards. */
+static void begin_names(struct planner *planner, const struct naming_config *naming,
+                        const struct owner *owner)
 {
-    int r = 0;
+    struct planner_job *job = &planner->job;
     planner_forget_names(planner);
     if (owner_is_alias(owner)) {
         name_aliases(planner, naming, owner);
@@ -192,9 +195,17 @@ static int name_owner(struct planner *planner, const struct naming_config *namin
         naming_build_public(naming, planner->config.external.is_public, &planner->desired);
     } else {
         inventory_get(planner_inventory(planner, owner->id), owner->id, &planner->objects);
-        r = naming_build(naming, &planner->objects, &planner->desired, &planner->claims, err);
+        job->naming = naming_begin(naming, &planner->objects, &planner->desired, &planner->claims);
     }
-    if (r == 0) {
+    job->listed = owner_objects_work(&planner->objects);
+    job->is_outdated = false;
+}
+
+static int end_names(struct planner *planner, const struct owner *owner, struct err *err)
+{
+    struct planner_job *job = &planner->job;
+    int r = job->naming ? naming_end(STEAL(job->naming), err) : 0;
+    if (r == 0 && !job->is_outdated) {
         buf_append_slice(&planner->named, owner->id);
     }
     return r;
@@ -202,7 +213,90 @@ static int name_owner(struct planner *planner, const struct naming_config *namin
 
 void planner_forget_names(struct planner *planner)
 {
+    planner->job.is_outdated = true;
     buf_clear(&planner->named);
+}
+
+/* ---- Portions ---- */
+
+/* Allows setbacks in a row. A page that is asked for again and again, or another writer that keeps
+ * changing a key, does not hold up an owner for ever. */
+enum { SETBACKS_MAX = 3 };
+
+static void note_setback(struct planner *planner, const struct owner *owner)
+{
+    struct planner_setbacks *setbacks = &planner->setbacks;
+    setbacks->count = setbacks->owner == owner ? setbacks->count + 1 : 1;
+    setbacks->owner = owner;
+}
+
+/* Returns whether the owner must be done at once now. */
+static bool has_had_setbacks(const struct planner *planner, const struct owner *owner)
+{
+    return planner->setbacks.owner == owner && planner->setbacks.count >= SETBACKS_MAX;
+}
+
+const struct owner *planner_claiming(const struct planner *planner)
+{
+    return planner->job.is_plan ? NULL : planner->job.owner;
+}
+
+const struct owner *planner_planning(const struct planner *planner)
+{
+    return planner->job.is_plan ? planner->job.owner : NULL;
+}
+
+static void end_job(struct planner *planner)
+{
+    struct planner_job *job = &planner->job;
+    naming_free(job->naming);
+    plan_place_fini(&job->place);
+    *job = (struct planner_job){.owner = NULL};
+}
+
+void planner_give_up(struct planner *planner)
+{
+    if (planner->job.owner) {
+        note_setback(planner, planner->job.owner);
+        end_job(planner);
+    }
+}
+
+static void open_job(struct planner *planner, const struct owner *owner, bool is_plan)
+{
+    planner_give_up(planner);
+    planner->job.owner = owner;
+    planner->job.is_plan = is_plan;
+}
+
+static void finish_job(struct planner *planner)
+{
+    if (planner->setbacks.owner == planner->job.owner) {
+        planner->setbacks = (struct planner_setbacks){.owner = NULL};
+    }
+    end_job(planner);
+}
+
+void planner_note_objects(struct planner *planner, const struct owner *owner)
+{
+    planner_forget_names(planner);
+    planner->job.has_changed |= planner->job.owner == owner;
+}
+
+void planner_note_keys(struct planner *planner, const struct owner *owner)
+{
+    planner->job.is_touched |= planner->job.owner == owner;
+}
+
+bool planner_has_changed(const struct planner *planner, const struct owner *owner)
+{
+    return planner->job.owner == owner && planner->job.has_changed;
+}
+
+/* Takes work that was done at once from the budget. */
+static void spend(size_t *budget, size_t work)
+{
+    *budget -= work < *budget ? work : *budget;
 }
 
 /* Returns whether the owner has room for these records beside those that it was last planned for.
@@ -246,7 +340,7 @@ static size_t claim_difference(struct planner *planner, struct owner *owner)
 /* Returns the size of the work on the owner last named: the larger of its input and output. */
 static size_t work_done(const struct planner *planner)
 {
-    size_t in = owner_objects_work(&planner->objects), out = planner->desired.count;
+    size_t in = planner->job.listed, out = planner->desired.count;
     return in > out ? in : out;
 }
 
@@ -272,14 +366,11 @@ static void claim_aliases(struct planner *planner, const struct owner *owner)
     external_aliases_tell(planner->config.aliases, owner_object.target); /* inventory_selects */
 }
 
-size_t planner_claim(struct planner *planner, struct owner *owner)
+static void end_claim(struct planner *planner, struct owner *owner)
 {
-    if (owner->difference) {
-        return claim_difference(planner, owner);
-    }
     static struct log_limit limit = {.burst = 10};
     struct err err = {.code = 0};
-    int r = name_owner(planner, &planner->naming, owner, &err);
+    int r = end_names(planner, owner, &err);
     owner->is_in_doubt = r < 0 || planner->objects.is_in_doubt;
     set_too_large(planner, owner, r < 0);
     owner->is_too_long = planner->desired.is_beyond;
@@ -297,9 +388,40 @@ size_t planner_claim(struct planner *planner, struct owner *owner)
         planner_reverse_decide_pod(planner, owner);
         planner_note_touched(planner, owner);
     }
-    claim_aliases(planner, owner);
     planner_tell_claimed(planner, owner, r < 0 ? err.msg : NULL);
-    return 1 + work_done(planner);
+}
+
+/* Goes on with the names. Returns whether they are complete. */
+static bool go_on_naming(struct planner *planner, size_t *budget)
+{
+    struct planner_job *job = &planner->job;
+    size_t unlimited = SIZE_MAX;
+    return !job->naming ||
+           naming_go_on(job->naming, has_had_setbacks(planner, job->owner) ? &unlimited : budget);
+}
+
+bool planner_claim(struct planner *planner, struct owner *owner, size_t *budget, size_t *ret_work)
+{
+    if (owner->difference) {
+        planner_give_up(planner);
+        *ret_work = claim_difference(planner, owner);
+        spend(budget, *ret_work);
+        return true;
+    }
+    if (planner_claiming(planner) != owner) {
+        open_job(planner, owner, false);
+        begin_names(planner, &planner->naming, owner);
+        claim_aliases(planner, owner);
+        planner_tell_objects(planner, owner);
+    }
+    if (!go_on_naming(planner, budget)) {
+        return false;
+    }
+    end_claim(planner, owner);
+    *ret_work = 1 + work_done(planner);
+    spend(budget, 1 + planner->job.listed);
+    finish_job(planner);
+    return true;
 }
 
 int planner_look(struct planner *planner, const struct owner *owner,
@@ -309,7 +431,13 @@ int planner_look(struct planner *planner, const struct owner *owner,
     struct naming_config naming = planner->naming;
     naming.dropped = dropped;
     naming.data = data;
-    return name_owner(planner, &naming, owner, err);
+    size_t unlimited = SIZE_MAX;
+    planner_give_up(planner);
+    begin_names(planner, &naming, owner);
+    if (planner->job.naming) {
+        (void)naming_go_on(planner->job.naming, &unlimited);
+    }
+    return end_names(planner, owner, err);
 }
 
 /* ---- Keys about clients ---- */
@@ -533,48 +661,110 @@ bool planner_may_delete_own(const struct planner *planner, const struct owner *o
            inventory_may_delete(planner_inventory(planner, owner->id), owner->id);
 }
 
-static void planner_plan_deletes(struct planner *planner, const struct owner *owner,
-                                 struct plan *plan, struct planned *planned)
+static void empty_plans(struct planner *planner, struct plan *plan)
 {
-    struct slice base = buf_slice(&planner->base);
-    bool is_due = owner_is_alias(owner) && owners_awaits_claims(planner->config.owners, owner->id);
-    bool may_delete = !is_due && planner_may_delete_own(planner, owner);
-    planned->has_copies = plan_add_deletes(&planner->desired, base, &owner->actual,
-                                           may_delete ? plan : &planner->withheld);
-    planned->awaits_claims |= is_due && planner->withheld.op_count > 0;
-    planned->is_withheld |= planner->withheld.op_count > 0;
+    plan_build_nothing(plan);
+    plan_build_nothing(&planner->reverse_plan);
+    plan_build_nothing(&planner->left);
+    plan_build_nothing(&planner->withheld);
 }
 
-/* Plans puts before deletes, and the owner's own keys first. */
-static void plan_objects(struct planner *planner, const struct owner *owner,
-                         struct planned *planned, struct plan *plan)
+/* Begins the comparison with etcd's keys: plans reverse keys, and decides what may be done about
+ * the owner's own. */
+static void begin_comparison(struct planner *planner, const struct owner *owner, struct plan *plan)
 {
-    struct naming_config naming = planner->naming;
-    struct err ignored; /* was reported when the owner claimed */
-    naming.dropped = planner_ignore_dropped;
-    bool is_named =
-        slice_equal(buf_slice(&planner->named), owner->id); /* the owner has just claimed */
-    if (!is_named && name_owner(planner, &naming, owner, &ignored) < 0) {
-        claims_clear(&planner->claims);
-        planner_reverse_plan_addresses(planner, owner, &planner->claims, planned);
-        append_ops(plan, &planner->reverse_plan, ETCD_OP_PUT);
-        append_ops(plan, &planner->reverse_plan, ETCD_OP_DELETE);
-        planned->work += work_done(planner);
-        return;
-    }
-    planner_reverse_plan_addresses(planner, owner, &planner->claims, planned);
-    planned->desired_count = (uint32_t)planner->desired.count;
+    struct planner_job *job = &planner->job;
+    empty_plans(planner, plan);
+    plan_place_fini(&job->place);
+    job->planned = (struct planned){.work = 1};
+    job->is_touched = false;
+    job->step = PLANNER_PUTS;
+    planner_reverse_plan_addresses(planner, owner, &planner->claims, &job->planned);
+    job->planned.desired_count = (uint32_t)planner->desired.count;
+    job->puts_wait = must_wait(planner, owner) || awaits_aliases(planner, owner);
+    job->awaits_claims =
+        owner_is_alias(owner) && owners_awaits_claims(planner->config.owners, owner->id);
+    job->may_delete = !job->awaits_claims && planner_may_delete_own(planner, owner);
+}
+
+/* Compares the owner's own keys; puts come before deletes, and its own keys before reverse keys.
+ * Returns whether that is done. */
+static bool go_on_comparing(struct planner *planner, const struct owner *owner, size_t *budget,
+                            struct plan *plan)
+{
+    struct planner_job *job = &planner->job;
+    struct planned *planned = &job->planned;
     owners_base(planner->config.owners, owner, &planner->base);
-    plan_add_puts(&planner->desired, buf_slice(&planner->base), &owner->actual,
-                  must_wait(planner, owner) || awaits_aliases(planner, owner) ? &planner->withheld
-                                                                              : plan);
-    append_ops(plan, &planner->reverse_plan, ETCD_OP_PUT);
-    planner_plan_deletes(planner, owner, plan, planned);
+    struct slice base = buf_slice(&planner->base);
+    if (job->step == PLANNER_PUTS) {
+        if (!plan_add_puts(&planner->desired, base, &owner->actual, &job->place, budget,
+                           job->puts_wait ? &planner->withheld : plan)) {
+            return false;
+        }
+        plan_place_fini(&job->place);
+        append_ops(plan, &planner->reverse_plan, ETCD_OP_PUT);
+        job->step = PLANNER_DELETES;
+    }
+    if (!plan_add_deletes(&planner->desired, base, &owner->actual, &job->place, budget,
+                          job->may_delete ? plan : &planner->withheld)) {
+        return false;
+    }
     append_ops(plan, &planner->reverse_plan, ETCD_OP_DELETE);
+    planned->has_copies = job->place.has_copies;
+    planned->awaits_claims |= job->awaits_claims && planner->withheld.op_count > 0;
+    planned->is_withheld |= planner->withheld.op_count > 0;
     if (owner_is_alias(owner)) {
         leave_aliases(planner, planned);
     }
-    planned->work += (is_named ? planned->desired_count : work_done(planner)) + owner->actual.count;
+    planned->work += work_done(planner) + owner->actual.count;
+    return true;
+}
+
+/* Plans an owner that has too many records: only reverse keys that it had. */
+static void plan_too_large(struct planner *planner, const struct owner *owner, struct plan *plan)
+{
+    struct planned *planned = &planner->job.planned;
+    claims_clear(&planner->claims);
+    planner_reverse_plan_addresses(planner, owner, &planner->claims, planned);
+    append_ops(plan, &planner->reverse_plan, ETCD_OP_PUT);
+    append_ops(plan, &planner->reverse_plan, ETCD_OP_DELETE);
+    planned->work += work_done(planner);
+}
+
+/* Begins the plan of an owner that has names, unless it has just claimed. */
+static void begin_objects(struct planner *planner, const struct owner *owner)
+{
+    struct naming_config naming = planner->naming;
+    naming.dropped = planner_ignore_dropped;
+    planner->job.is_named = slice_equal(buf_slice(&planner->named), owner->id);
+    if (!planner->job.is_named) {
+        begin_names(planner, &naming, owner);
+    }
+}
+
+/* Goes on with the names, then with the comparison. Returns whether the plan is complete. */
+static bool go_on_objects(struct planner *planner, const struct owner *owner, size_t *budget,
+                          struct plan *plan)
+{
+    struct planner_job *job = &planner->job;
+    struct err ignored; /* was reported when the owner claimed */
+    size_t unlimited = SIZE_MAX;
+    size_t *left = has_had_setbacks(planner, owner) ? &unlimited : budget;
+    if (job->step == PLANNER_NAMES) {
+        if (!go_on_naming(planner, budget)) {
+            return false;
+        }
+        if (!job->is_named && end_names(planner, owner, &ignored) < 0) {
+            plan_too_large(planner, owner, plan);
+            return true;
+        }
+        begin_comparison(planner, owner, plan);
+        spend(budget, job->planned.work);
+    } else if (job->is_touched) {
+        note_setback(planner, owner);
+        begin_comparison(planner, owner, plan);
+    }
+    return go_on_comparing(planner, owner, left, plan);
 }
 
 static const struct actual_key *find_actual(const struct owner *owner, struct slice base,
@@ -652,30 +842,65 @@ static void fit_into_room(struct planner *planner, const struct owner *owner,
 
 /* ---- Planning ---- */
 
+/* Returns whether the owner has names, which may be many. */
+static bool has_names(const struct owner *owner)
+{
+    return owner->class == OWNER_RECORDS && !owner->difference &&
+           !slice_has_prefix(owner->id, slice_str(ARPA_PREFIX));
+}
+
+static void plan_few(struct planner *planner, const struct owner *owner, struct planned *planned,
+                     struct plan *plan)
+{
+    if (owner->class == OWNER_CONFIG) {
+        plan_config_keys(planner, planned, plan);
+    } else if (owner->class == OWNER_TOPOLOGY) {
+        plan_topology_key(planner, owner, planned, plan);
+    } else if (owner->class != OWNER_RECORDS) {
+        plan_client_key(planner, owner, planned, plan);
+    } else if (owner->difference) {
+        plan_difference(planner, owner, planned, plan);
+    } else {
+        plan_orphan(planner, owner, planned);
+        append_ops(plan, &planner->reverse_plan, ETCD_OP_PUT);
+        append_ops(plan, &planner->reverse_plan, ETCD_OP_DELETE);
+    }
+}
+
+bool planner_plan_some(struct planner *planner, const struct owner *owner, size_t *budget,
+                       struct plan *ret_plan, struct planned *ret_planned)
+{
+    struct planner_job *job = &planner->job;
+    if (planner_planning(planner) != owner) {
+        open_job(planner, owner, true);
+        job->planned = (struct planned){.work = 1};
+        empty_plans(planner, ret_plan);
+        if (has_names(owner)) {
+            begin_objects(planner, owner);
+        }
+    }
+    if (!has_names(owner)) {
+        plan_few(planner, owner, &job->planned, ret_plan);
+        spend(budget, job->planned.work);
+    } else if (!go_on_objects(planner, owner, budget, ret_plan)) {
+        return false;
+    }
+    job->planned.reverse_ops = planner->reverse_plan.op_count;
+    fit_into_room(planner, owner, &job->planned, ret_plan);
+    spend(budget, ret_plan->op_count);
+    *ret_planned = job->planned;
+    finish_job(planner);
+    return true;
+}
+
 struct planned planner_plan(struct planner *planner, const struct owner *owner,
                             struct plan *ret_plan)
 {
-    struct planned planned = {.work = 1};
-    plan_build_nothing(ret_plan);
-    plan_build_nothing(&planner->reverse_plan);
-    plan_build_nothing(&planner->left);
-    plan_build_nothing(&planner->withheld);
-    if (owner->class == OWNER_CONFIG) {
-        plan_config_keys(planner, &planned, ret_plan);
-    } else if (owner->class == OWNER_TOPOLOGY) {
-        plan_topology_key(planner, owner, &planned, ret_plan);
-    } else if (owner->class != OWNER_RECORDS) {
-        plan_client_key(planner, owner, &planned, ret_plan);
-    } else if (slice_has_prefix(owner->id, slice_str(ARPA_PREFIX))) {
-        plan_orphan(planner, owner, &planned);
-        append_ops(ret_plan, &planner->reverse_plan, ETCD_OP_PUT);
-        append_ops(ret_plan, &planner->reverse_plan, ETCD_OP_DELETE);
-    } else if (owner->difference) {
-        plan_difference(planner, owner, &planned, ret_plan);
-    } else {
-        plan_objects(planner, owner, &planned, ret_plan);
-    }
-    planned.reverse_ops = planner->reverse_plan.op_count;
-    fit_into_room(planner, owner, &planned, ret_plan);
+    struct planned planned;
+    size_t unlimited = SIZE_MAX;
+    planner_give_up(planner);
+    const struct planner_setbacks setbacks = planner->setbacks;
+    (void)planner_plan_some(planner, owner, &unlimited, ret_plan, &planned);
+    planner->setbacks = setbacks; /* the owner is still to be planned */
     return planned;
 }

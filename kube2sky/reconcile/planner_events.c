@@ -57,10 +57,15 @@ void planner_tell_changed(struct planner *planner, const struct owner *owner)
     }
 }
 
-void planner_tell_claimed(struct planner *planner, const struct owner *owner, const char *too_large)
+static bool has_events(const struct planner *planner, const struct owner *owner)
+{
+    return planner->config.events && slice_has_prefix(owner->id, slice_str(SERVICE_PREFIX));
+}
+
+void planner_tell_objects(struct planner *planner, const struct owner *owner)
 {
     char *port_fault = STEAL(planner->port_fault);
-    if (!planner->config.events || !slice_has_prefix(owner->id, slice_str(SERVICE_PREFIX))) {
+    if (!has_events(planner, owner)) {
         free(port_fault);
         return;
     }
@@ -68,8 +73,14 @@ void planner_tell_claimed(struct planner *planner, const struct owner *owner, co
                port_fault ? port_fault : decoding_faults(&planner->objects, true));
     tell_fault(planner, owner->id, EVENT_INVALID_ANNOTATION, EVENT_FROM_OBJECT,
                decoding_faults(&planner->objects, false));
-    tell_fault(planner, owner->id, EVENT_TOO_MANY_RECORDS, EVENT_FROM_OBJECT,
-               too_large ? xstrdup(too_large) : NULL);
+}
+
+void planner_tell_claimed(struct planner *planner, const struct owner *owner, const char *too_large)
+{
+    if (has_events(planner, owner)) {
+        tell_fault(planner, owner->id, EVENT_TOO_MANY_RECORDS, EVENT_FROM_OBJECT,
+                   too_large ? xstrdup(too_large) : NULL);
+    }
 }
 
 /* ---- When it is planned: reverse names ---- */

@@ -27,6 +27,9 @@
  *
  * New keys wait while their namespace has no room for them (key_room_internal.h).
  *
+ * Only one owner is claimed or planned at a time. A large one is so in portions, between which the
+ * loop serves everything else.
+ *
  * Plan only when no claims of the owner's namespace are awaited (owners_awaits_claims), and again
  * after a claim that was due. Single-threaded, no I/O but the log; reuses the steps' memory between
  * owners. */
@@ -83,6 +86,54 @@ struct planner_config {
     bool is_dry;                               /* a dry run: nothing waits for unwritten keys */
 };
 
+struct planned {
+    size_t work;             /* its size in records */
+    size_t reverse_ops;      /* operations on reverse keys */
+    uint32_t desired_count;  /* its own keys */
+    uint32_t left_count;     /* desired keys that others have, reverse keys and external names:
+                                planner->left */
+    bool has_copies;         /* plan_add_deletes left copies */
+    bool is_withheld;        /* planner->withheld has operations */
+    bool is_split;           /* planner_leave_reverse withheld reverse keys */
+    bool awaits_claims;      /* some are withheld since claims of the key's namespace are due */
+    bool lacks_room;         /* new keys are withheld for want of room: key_room_internal.h */
+    struct key_amount after; /* its own keys in etcd after the plan */
+    struct owner *other;     /* the owner whose transaction in flight has a reverse key that this
+                              * one wants, withheld until that has landed; or NULL */
+};
+
+/* Steps of a claim or plan, of owners that have names; a claim has the first only. */
+enum planner_step {
+    PLANNER_NAMES,
+    PLANNER_PUTS,
+    PLANNER_DELETES,
+};
+
+/* A claim, or plan, that goes on in the next turn of the loop. */
+struct planner_job {
+    const struct owner *owner; /* NULL: there is none */
+    bool is_plan;
+    enum planner_step step;
+    struct naming_job *naming; /* NULL: the names are complete */
+    size_t listed;             /* owner_objects_work when it began to name */
+    bool has_changed;          /* the owner's objects have changed since it began */
+    bool is_outdated;          /* any objects have: the names are good for this job only */
+    /* Plans only */
+    bool is_named;      /* the owner had just claimed */
+    bool is_touched;    /* etcd's keys of the owner have changed: they are compared again */
+    bool puts_wait;     /* puts are withheld, */
+    bool may_delete;    /* deletes are not, */
+    bool awaits_claims; /* perhaps only since claims are due */
+    struct plan_place place;
+    struct planned planned;
+};
+
+/* Counts how often in a row an owner's job was given up, or its comparison begun again. */
+struct planner_setbacks {
+    const struct owner *owner; /* only compared; it may be gone */
+    unsigned count;
+};
+
 struct planner {
     struct planner_config config;
     struct naming_config naming;
@@ -94,7 +145,9 @@ struct planner {
     struct desired desired; /* of the owner last named, as are the claims */
     struct desired others;  /* likewise: external names that it claims and does not get */
     struct claims claims;
-    struct buf holder_key;       /* scratch buffer of planner_reverse_holder */
+    struct buf holder_key; /* scratch buffer of planner_reverse_holder */
+    struct planner_job job;
+    struct planner_setbacks setbacks;
     struct buf named;            /* id of the owner last named; empty: none, or objects have changed
                                   * since */
     struct ip_list touched;      /* addresses beside those that the owner wins */
@@ -121,8 +174,26 @@ void planner_forget_names(struct planner *planner);
 
 /* Registers the owner's claims and adds to owner->touched. Sets owner->is_in_doubt, also if it has
  * too many records. Such an owner has no claims, as after a restart: etcd keeps its keys, and it is
- * in no other owner's way. Returns its size in records. */
-size_t planner_claim(struct planner *planner, struct owner *owner);
+ * in no other owner's way.
+ *
+ * It does so in portions. Each takes the records that it names from the budget; with none left it
+ * returns false, and goes on when called with the same owner. A call for another owner gives it
+ * up. When done, it sets *ret_work to the owner's size in records. */
+bool planner_claim(struct planner *planner, struct owner *owner, size_t *budget, size_t *ret_work);
+
+/* Returns the owner whose claim, or plan, is to go on; NULL: there is none. */
+const struct owner *planner_claiming(const struct planner *planner);
+const struct owner *planner_planning(const struct planner *planner);
+
+/* Returns whether the owner's objects have changed since its claim or plan began. */
+bool planner_has_changed(const struct planner *planner, const struct owner *owner);
+
+/* Gives up what is to go on. After a few such setbacks in a row, all is done at once. */
+void planner_give_up(struct planner *planner);
+
+/* Notes that the owner's objects, or its keys in etcd, have changed. */
+void planner_note_objects(struct planner *planner, const struct owner *owner);
+void planner_note_keys(struct planner *planner, const struct owner *owner);
 
 /* Notes the only change of the settled owner: claim and plan then cost as much as the change.
  * Returns false if they must take the whole owner. */
@@ -148,24 +219,16 @@ bool planner_winner(const struct planner *planner, const struct ip *ip,
                     struct reverse_winner *ret_winner);
 bool planner_may_delete_own(const struct planner *planner, const struct owner *owner);
 
-struct planned {
-    size_t work;             /* its size in records */
-    size_t reverse_ops;      /* operations on reverse keys */
-    uint32_t desired_count;  /* its own keys */
-    uint32_t left_count;     /* desired keys that others have, reverse keys and external names:
-                                planner->left */
-    bool has_copies;         /* plan_add_deletes left copies */
-    bool is_withheld;        /* planner->withheld has operations */
-    bool is_split;           /* planner_leave_reverse withheld reverse keys */
-    bool awaits_claims;      /* some are withheld since claims of the key's namespace are due */
-    bool lacks_room;         /* new keys are withheld for want of room: key_room_internal.h */
-    struct key_amount after; /* its own keys in etcd after the plan */
-    struct owner *other;     /* the owner whose transaction in flight has a reverse key that this
-                              * one wants, withheld until that has landed; or NULL */
-};
-
 /* Fills ret_plan; it is empty if there is nothing to do, or nothing yet. CONFIG_OWNER requires that
- * its keys are known, and its plan must be cut before it is sent. */
+ * its keys are known, and its plan must be cut before it is sent.
+ *
+ * It does so in portions, as planner_claim, if the owner has names; ret_plan is left alone between
+ * them. The plan is of the objects as they were at first. */
+bool planner_plan_some(struct planner *planner, const struct owner *owner, size_t *budget,
+                       struct plan *ret_plan, struct planned *ret_planned);
+
+/* Does the same at once, for pages, which may plan an owner that is unknown. Gives up what is to go
+ * on. */
 struct planned planner_plan(struct planner *planner, const struct owner *owner,
                             struct plan *ret_plan);
 
@@ -185,8 +248,9 @@ void planner_note_drop(struct planner *planner, const struct naming_drop *drop);
 /* Tells the fault found in the change of a slice; that of an earlier change stays. */
 void planner_tell_changed(struct planner *planner, const struct owner *owner);
 
-/* Tells the faults found when the owner has just claimed. too_large: why it has too many records;
- * NULL: it has not. */
+/* Tell the faults of the owner's objects, when it begins to claim; and, when it has claimed, why it
+ * has too many records; NULL: it has not. */
+void planner_tell_objects(struct planner *planner, const struct owner *owner);
 void planner_tell_claimed(struct planner *planner, const struct owner *owner,
                           const char *too_large);
 

@@ -19,9 +19,10 @@
 #include "kube2sky/reconcile/refusal_internal.h"
 #include "kube2sky/reconcile/serial_key_internal.h"
 
-/* Owners claimed per loop turn, and planned, weighted by records: about 10 ms, so that probes, API
- * events and etcd's acknowledgements are served in between. */
-enum { WORK_PER_TURN = 4096 };
+/* Limits the records that are named in a turn of the loop, and those that are compared: about 2 ms,
+ * so that probes, API events and etcd's acknowledgements are served in between. An owner with more
+ * takes several turns. */
+enum { CLAIMS_PER_TURN = 4096, PLANS_PER_TURN = 2 * CLAIMS_PER_TURN };
 
 bool reconciler_may_write(const struct reconciler *r)
 {
@@ -57,7 +58,7 @@ void reconciler_owner_changed(struct reconciler *r, struct slice id)
         owners_enqueue(r->owners, owner);
     }
     if (owner->class == OWNER_RECORDS) {
-        planner_forget_names(&r->planner);
+        planner_note_objects(&r->planner, owner);
         owners_want_claim(r->owners, owner);
         reconciler_look_at_topology(r, id);
         reconciler_look_at_external(r, id);
@@ -181,7 +182,7 @@ static void finish_drain(struct reconciler *r)
     if (!done || transactions_busy(r->transactions, ev_is_active(&r->retry)) ||
         serial_key_is_busy(r->serial_key) ||
         (r->import_serial && serial_key_is_busy(r->import_serial)) || owners_has_due(r->owners) ||
-        reconciler_can_plan(r) ||
+        reconciler_can_plan(r) || planner_planning(&r->planner) ||
         etcd_mirror_counts(r->feeds[KEY_SOURCE_RECORDS].mirror).is_marking) {
         return;
     }
@@ -236,18 +237,19 @@ static void trim_memory(struct reconciler *r)
 static void reconciler_on_turn(struct ev_loop *loop, ev_prepare *prepare, int revents UNUSED)
 {
     struct reconciler *r = prepare->data;
-    size_t claim_budget = WORK_PER_TURN, plan_budget = WORK_PER_TURN;
+    size_t claim_budget = CLAIMS_PER_TURN, plan_budget = PLANS_PER_TURN;
     check_completeness(r);
     reconciler_take_client_changes(r);
-    if (!r->must_plan) {
+    if (!r->must_plan && !planner_planning(&r->planner)) {
         reconciler_claim_some(r, &claim_budget);
     }
-    r->must_plan = !r->must_plan && claim_budget == 0;
+    bool is_claiming = planner_claiming(&r->planner) != NULL;
+    r->must_plan = !r->must_plan && !is_claiming && claim_budget == 0;
     reconciler_find_orphans(r);
-    if (!r->must_plan) {
+    if (!r->must_plan && !is_claiming) {
         reconciler_plan_some(r, &plan_budget);
     }
-    if (owners_has_due(r->owners) || reconciler_can_plan(r)) {
+    if (owners_has_due(r->owners) || reconciler_can_plan(r) || planner_planning(&r->planner)) {
         ev_idle_start(loop, &r->stay_awake);
     } else {
         ev_idle_stop(loop, &r->stay_awake);

@@ -117,7 +117,8 @@ size_t reconciler_queued(const struct reconciler *r);
 
 /* ---- reconciler_send.c ---- */
 
-/* Claim and plan by turns, while the budget of records lasts. */
+/* Claim and plan by turns, while the budget of records lasts. The owner whose claim, or plan, was
+ * not finished in an earlier turn of the loop comes first. */
 void reconciler_claim_some(struct reconciler *r, size_t *budget);
 void reconciler_plan_some(struct reconciler *r, size_t *budget);
 bool reconciler_can_plan(struct reconciler *r);

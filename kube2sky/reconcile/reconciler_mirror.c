@@ -19,6 +19,7 @@ void reconciler_owner_touched(struct key_source *source, struct owner *owner, in
     if (!owner) {
         return;
     }
+    planner_note_keys(&r->planner, owner);
     if (owner->state == OWNER_IN_FLIGHT) {
         owner->first_event = owner->first_event ? owner->first_event : revision;
         owner->last_event = revision;
@@ -47,6 +48,7 @@ static struct slice orphan_id(struct slice key)
 void reconciler_want_another_look(struct reconciler *r, struct owner *owner)
 {
     owner->has_changed = true;
+    planner_note_keys(&r->planner, owner);
     reconciler_want_look(r, owner);
 }
 

@@ -51,18 +51,35 @@ static void note_claimed(struct reconciler *r, struct owner *owner)
     }
 }
 
+/* Claims the owner, or a portion of it. Returns whether that is done. */
+static bool claim_owner(struct reconciler *r, struct owner *owner, size_t *budget)
+{
+    bool was_in_doubt = owner->is_in_doubt;
+    bool has_changed = planner_has_changed(&r->planner, owner);
+    size_t work = 0;
+    if (!planner_claim(&r->planner, owner, budget, &work)) {
+        return false;
+    }
+    owners_end_due(r->owners, owner);
+    if (has_changed) {
+        owners_want_claim(r->owners, owner);
+    }
+    owners_charge_claim(owner, work);
+    if (was_in_doubt && !owner->is_in_doubt) {
+        on_doubt_over(r);
+    }
+    note_claimed(r, owner);
+    return true;
+}
+
 void reconciler_claim_some(struct reconciler *r, size_t *budget)
 {
+    const struct owner *unfinished = planner_claiming(&r->planner);
+    if (unfinished && claim_owner(r, owners_find(r->owners, unfinished->id), budget)) {
+        *budget = 0; /* has taken more than one turn: plans are next */
+    }
     while (*budget && owners_has_due(r->owners)) {
-        struct owner *owner = owners_take_due(r->owners);
-        bool was_in_doubt = owner->is_in_doubt;
-        size_t work = planner_claim(&r->planner, owner);
-        owners_charge_claim(owner, work);
-        *budget -= work < *budget ? work : *budget;
-        if (was_in_doubt && !owner->is_in_doubt) {
-            on_doubt_over(r);
-        }
-        note_claimed(r, owner);
+        (void)claim_owner(r, owners_next_due(r->owners), budget);
     }
     if (!owners_has_due(r->owners)) {
         r->claims_due_us = 0;
@@ -224,15 +241,18 @@ static void pass_on(struct reconciler *r, struct owner *owner)
     }
 }
 
-/* Plans the owner, the first of its namespace, and moves it to its next state. transaction NULL:
- * nothing may be written. Returns false if the transaction takes no further owner. */
+/* Plans the owner, the first of its namespace, and moves it to its next state; or plans a portion
+ * of it. transaction NULL: nothing may be written. Returns false if the transaction takes no
+ * further owner. */
 static bool plan_owner(struct reconciler *r, struct owner *owner, struct transaction *transaction,
                        size_t *budget)
 {
-    struct planned planned = planner_plan(&r->planner, owner, &r->plan);
+    struct planned planned;
+    if (!planner_plan_some(&r->planner, owner, budget, &r->plan, &planned)) {
+        return false;
+    }
     hold_back_puts(r, owner, &planned);
     key_log_planned(owner, &r->plan, &planned);
-    *budget -= planned.work < *budget ? planned.work : *budget;
     owners_charge(owner, 0, planned.work);
     bool has_none = r->plan.op_count == 0, is_held = has_none || !transaction;
     bool is_settled = has_none && !planned.is_withheld;
@@ -369,9 +389,38 @@ static void promise_places(struct reconciler *r)
     }
 }
 
+/* Returns whether a plan that was begun in an earlier turn may go on. Claims that have become due
+ * since do not stop it: they are of later objects. */
+static bool can_go_on(const struct reconciler *r)
+{
+    const struct key_source *records = &r->feeds[KEY_SOURCE_RECORDS];
+    return key_source_is_whole(records) && !records->is_mid_publication &&
+           (reconciler_may_write(r)
+                ? !ev_is_active(&r->retry) &&
+                      transactions_has_free(r->transactions, OWNER_RECORDS, false)
+                : r->was_complete || !r->config.planned);
+}
+
+static void go_on_planning(struct reconciler *r, size_t *budget)
+{
+    const struct owner *unfinished = planner_planning(&r->planner);
+    struct owner *owner = unfinished ? owners_find(r->owners, unfinished->id) : NULL;
+    if (!owner) {
+        return;
+    }
+    if (!can_go_on(r)) {
+        planner_give_up(&r->planner);
+    } else if (reconciler_may_write(r)) {
+        fill_transaction(r, owner, budget);
+    } else {
+        (void)plan_owner(r, owner, NULL, budget);
+    }
+}
+
 void reconciler_plan_some(struct reconciler *r, size_t *budget)
 {
     promise_places(r);
+    go_on_planning(r, budget);
     for (int i = OWNER_CLASSES - 1; i >= 0; i--) {
         enum owner_class class = (enum owner_class)i;
         while (*budget && can_plan_class(r, class)) {

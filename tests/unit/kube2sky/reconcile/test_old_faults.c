@@ -10,6 +10,7 @@
 #include "kube2sky/reconcile/actual.h"
 #include "kube2sky/reconcile/plan.h"
 #include "tests/support/unit_test.h"
+#include "tests/unit/kube2sky/reconcile/planner_whole.h"
 
 #define DOMAIN_BASE "/skydns/local/cluster/"
 
@@ -92,8 +93,7 @@ static void old_faults_assert_plan(struct fixture *f, const char *owner, const c
     size_t base_len = strlen(base);
     old_faults_name_owner(f, owner);
     plan_build_nothing(&f->plan);
-    plan_add_puts(&f->desired, slice_str(base), &f->actual, &f->plan);
-    (void)plan_add_deletes(&f->desired, slice_str(base), &f->actual, &f->plan);
+    plan_whole(&f->desired, slice_str(base), &f->actual, &f->plan);
     buf_clear(&f->text);
     for (size_t i = 0; i < f->plan.op_count; i++) {
         struct etcd_op op = plan_get(&f->plan, i);

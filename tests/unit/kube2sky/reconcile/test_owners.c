@@ -93,18 +93,21 @@ UNIT_TEST(test_claims_without_end_leave_turns_to_plans)
     owners_want_claim(owners, a);
     owners_want_claim(owners, b);
     assert_false(owners_has_next(owners, OWNER_RECORDS, false));
-    struct owner *claiming = owners_take_due(owners);
+    struct owner *claiming = owners_next_due(owners);
+    owners_end_due(owners, claiming);
     owners_charge_claim(claiming, OWNER_GROUP_QUANTUM_RECORDS - 1);
     assert_true(owners_awaits_claims(owners, a->id));
     owners_want_claim(owners, claiming);
-    claiming = owners_take_due(owners);
+    claiming = owners_next_due(owners);
+    owners_end_due(owners, claiming);
     owners_charge_claim(claiming, 1);
     assert_false(owners_awaits_claims(owners, a->id));
     assert_ptr_equal(owners_next(owners, OWNER_RECORDS, false), a);
     owners_dequeue(owners, a, OWNER_SETTLED);
     assert_true(owners_awaits_claims(owners, slice_str("svc/busy/gone")));
     assert_false(owners_has_next(owners, OWNER_RECORDS, false));
-    claiming = owners_take_due(owners);
+    claiming = owners_next_due(owners);
+    owners_end_due(owners, claiming);
     owners_charge_claim(claiming, 1);
     assert_ptr_equal(owners_next(owners, OWNER_RECORDS, false), b); /* none is due */
 }

@@ -8,6 +8,7 @@
 #include "common/base/xalloc.h"
 #include "kube2sky/reconcile/plan.h"
 #include "tests/support/unit_test.h"
+#include "tests/unit/kube2sky/reconcile/planner_whole.h"
 
 #define BASE "/skydns/local/svc/default/web"
 
@@ -62,8 +63,7 @@ static void plan_build(const struct desired *desired, const struct actual_keys *
                        struct plan *plan)
 {
     plan_build_nothing(plan);
-    plan_add_puts(desired, slice_str(BASE), actual, plan);
-    (void)plan_add_deletes(desired, slice_str(BASE), actual, plan);
+    plan_whole(desired, slice_str(BASE), actual, plan);
 }
 
 /* "+suffix=value -suffix " */

@@ -14,6 +14,7 @@
 #include "kube2sky/reconcile/ownership_internal.h"
 #include "kube2sky/reconcile/planner_internal.h"
 #include "tests/support/unit_test.h"
+#include "tests/unit/kube2sky/reconcile/planner_whole.h"
 
 enum { OWNER_KEYS = 20, NAMESPACE_KEYS = 10 };
 
@@ -121,12 +122,13 @@ static void fault_bed_plan(struct fault_bed *b, const char *id)
 {
     struct owner *owner;
     struct plan plan;
-    while ((owner = owners_take_due(b->owners))) {
-        (void)planner_claim(&b->planner, owner);
+    while ((owner = owners_next_due(b->owners))) {
+        (void)claim_whole(&b->planner, owner);
+        owners_end_due(b->owners, owner);
     }
     owner = owners_get(b->owners, slice_str(id));
     plan_init(&plan);
-    struct planned planned = planner_plan(&b->planner, owner, &plan);
+    struct planned planned = plan_owner_whole(&b->planner, owner, &plan);
     planner_tell_planned(&b->planner, owner, &planned);
     plan_fini(&plan);
 }

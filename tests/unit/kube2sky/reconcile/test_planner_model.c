@@ -16,6 +16,7 @@
 #include "kube2sky/reconcile/planner_internal.h"
 #include "tests/support/random_numbers.h"
 #include "tests/support/unit_test.h"
+#include "tests/unit/kube2sky/reconcile/planner_whole.h"
 
 #define PREFIX "/skydns/local/cluster/"
 
@@ -300,7 +301,7 @@ static size_t apply_owner(struct world *w, const char *id)
     struct owner *owner = owners_get(w->owners, slice_str(id));
     struct plan plan;
     plan_init(&plan);
-    struct planned planned = planner_plan(&w->planner, owner, &plan);
+    struct planned planned = plan_owner_whole(&w->planner, owner, &plan);
     assert_false(planned.is_withheld || planned.other);
     owner->desired_count = planned.desired_count;
     owners_free_touched(owner); /* all of it is done */
@@ -324,7 +325,7 @@ static size_t planner_model_apply_dirty(struct world *w)
     size_t done = 0;
     for (size_t at = 0; at < w->dirty.len; at += strlen((char *)w->dirty.data + at) + 1) {
         const char *id = (const char *)w->dirty.data + at;
-        (void)planner_claim(&w->planner, owners_get(w->owners, slice_str(id)));
+        (void)claim_whole(&w->planner, owners_get(w->owners, slice_str(id)));
     }
     for (size_t at = 0; at < w->dirty.len; at += strlen((char *)w->dirty.data + at) + 1) {
         done += apply_owner(w, (const char *)w->dirty.data + at);

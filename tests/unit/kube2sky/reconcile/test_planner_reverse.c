@@ -10,6 +10,7 @@
 #include "kube2sky/reconcile/ownership_internal.h"
 #include "kube2sky/reconcile/planner_internal.h"
 #include "tests/support/unit_test.h"
+#include "tests/unit/kube2sky/reconcile/planner_whole.h"
 
 #define ARPA        "/skydns/arpa/in-addr/"
 #define HEADLESS    "'clusterIP':'None'"
@@ -107,11 +108,12 @@ static void planner_reverse_put_reverse(struct fixture *f, const char *below, co
 static struct planned planner_reverse_plan_owner(struct fixture *f, const char *id)
 {
     struct owner *owner;
-    while ((owner = owners_take_due(f->owners))) {
-        (void)planner_claim(&f->planner, owner);
+    while ((owner = owners_next_due(f->owners))) {
+        (void)claim_whole(&f->planner, owner);
+        owners_end_due(f->owners, owner);
     }
     owner = owners_get(f->owners, slice_str(id));
-    return planner_plan(&f->planner, owner, &f->plan);
+    return plan_owner_whole(&f->planner, owner, &f->plan);
 }
 
 static size_t count_reverse(const struct plan *plan)

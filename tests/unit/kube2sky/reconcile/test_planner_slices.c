@@ -16,6 +16,7 @@
 #include "kube2sky/reconcile/planner_internal.h"
 #include "tests/support/random_numbers.h"
 #include "tests/support/unit_test.h"
+#include "tests/unit/kube2sky/reconcile/planner_whole.h"
 
 enum { SERVICES = 2, SLICES = 5, STEPS = 6000 };
 
@@ -125,7 +126,7 @@ static size_t plan_and_apply(struct world *w, struct owner *owner, size_t *ret_o
 {
     struct plan plan;
     plan_init(&plan);
-    struct planned planned = planner_plan(&w->planner, owner, &plan);
+    struct planned planned = plan_owner_whole(&w->planner, owner, &plan);
     assert_false(planned.is_withheld || planned.other);
     for (size_t i = 0; i < plan.op_count; i++) {
         struct etcd_op op = plan_get(&plan, i);
@@ -144,7 +145,7 @@ static size_t planner_slices_apply_dirty(struct world *w)
     size_t work = 0, ops;
     for (size_t at = 0; at < w->dirty.len; at += strlen((char *)w->dirty.data + at) + 1) {
         struct slice id = slice_str((const char *)w->dirty.data + at);
-        work += planner_claim(&w->planner, owners_get(w->owners, id));
+        work += claim_whole(&w->planner, owners_get(w->owners, id));
     }
     for (size_t at = 0; at < w->dirty.len; at += strlen((char *)w->dirty.data + at) + 1) {
         struct slice id = slice_str((const char *)w->dirty.data + at);
@@ -215,7 +216,7 @@ static void planner_slices_check(struct world *w, unsigned step)
         char *id = xasprintf("svc/default/web%u", i);
         struct owner *owner = owners_get(w->owners, slice_str(id));
         size_t ops;
-        (void)planner_claim(&w->planner, owner);
+        (void)claim_whole(&w->planner, owner);
         bool has_touched = owner->touched != NULL;
         (void)plan_and_apply(w, owner, &ops);
         if (has_touched || ops > 0) {
@@ -346,9 +347,9 @@ UNIT_TEST(test_a_change_that_is_in_etcd_already)
         struct plan plan;
         put_large_slice(&w, 0, unready);
         assert_non_null(owner->difference);
-        (void)planner_claim(&w.planner, owner);
+        (void)claim_whole(&w.planner, owner);
         plan_init(&plan);
-        (void)planner_plan(&w.planner, owner, &plan);
+        (void)plan_owner_whole(&w.planner, owner, &plan);
         for (size_t i = 0; i < plan.op_count; i++) {
             struct etcd_op op = plan_get(&plan, i);
             apply_op(&w, &op);

@@ -79,6 +79,40 @@ UNIT_TESTS_EACH(set_up, tear_down)
 UNIT_TESTS_NEED(etcd_proc_missing)
 UNIT_TESTS_ONCE(start_etcd, end_etcd)
 
+/* Counts turns of the loop until the first key of a Service is sent. */
+struct waiting {
+    struct fixture *f;
+    ev_prepare each_turn;
+    unsigned turns;
+};
+
+static void count_turn(struct ev_loop *loop UNUSED, ev_prepare *watcher, int revents UNUSED)
+{
+    struct waiting *waiting = watcher->data;
+    waiting->turns += reconciler_get_stats(waiting->f->reconciler).in_flight == 0;
+}
+
+/* One turn names, or compares, only some thousands of records: probes and events come in between,
+ * and a change of the Service itself, which does not make it begin again. */
+UNIT_TEST(test_large_service_takes_many_turns)
+{
+    enum { ADDRESSES = 60000, RECORDS_PER_TURN_MAX = 10000 };
+    struct fixture *f = *state;
+    struct waiting waiting = {.f = f};
+    synced_with_kubernetes(f);
+    ev_prepare_init(&waiting.each_turn, count_turn);
+    waiting.each_turn.data = &waiting;
+    put_large_service(f, "db", 10, ADDRESSES);
+    ev_prepare_start(f->loop, &waiting.each_turn);
+    f->want = keys_written(f) + 1;
+    loop_until(f->loop, has_written, f);
+    ev_prepare_stop(f->loop, &waiting.each_turn);
+    print_message("turns before the first key: %u\n", waiting.turns);
+    assert_true(waiting.turns >= 2 * ADDRESSES / RECORDS_PER_TURN_MAX);
+    inventory_remove(f->inventory, KUBE_SERVICE, "busy", "db");
+    wait_drained(f);
+}
+
 /* More large plans than transactions that are under way at once, each of 11: they get a few more
  * transactions before the quiet namespace has its own, not all. */
 UNIT_TEST(test_large_plans_do_not_take_all_places)
