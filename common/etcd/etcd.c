@@ -23,9 +23,8 @@ struct etcd {
     struct etcd_counts counts;
 };
 
-static void on_auth_settled(void *data, const struct err *err)
+void etcd_auth_settled(const struct etcd *etcd, const struct err *err)
 {
-    const struct etcd *etcd = data;
     etcd_link_auth_settled(etcd->calls, err);
     etcd_link_auth_settled(etcd->watches, err);
 }
@@ -41,8 +40,6 @@ static struct etcd_auth *auth_of(struct etcd *etcd, const struct etcd_config *co
         .password = config->password,
         .password_file = config->password_file,
         .counts = &etcd->counts,
-        .on_settled = on_auth_settled,
-        .data = etcd,
     });
 }
 

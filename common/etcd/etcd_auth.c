@@ -27,8 +27,6 @@ enum { TOKEN_MAX = 8000 };
 
 struct etcd_auth {
     struct etcd *etcd;
-    void (*on_settled)(void *data, const struct err *err);
-    void *data;
     char *username;
     char *password;
     char *password_file; /* or NULL */
@@ -161,7 +159,7 @@ static void etcd_auth_on_end(void *data, int status, const struct err *err)
         etcd_auth_fail(auth, err);
     }
     arena_clear(&auth->arena);
-    auth->on_settled(auth->data, auth->state == FAILED ? &auth->failure : NULL);
+    etcd_auth_settled(auth->etcd, auth->state == FAILED ? &auth->failure : NULL);
 }
 
 static int etcd_auth_authenticate(struct etcd_auth *auth, struct err *err)
@@ -241,8 +239,6 @@ struct etcd_auth *etcd_auth_new(const struct etcd_auth_config *config)
     struct etcd_auth *auth = xcalloc(1, sizeof(*auth));
     bool has_file = config->password_file && config->password_file[0];
     auth->etcd = config->etcd;
-    auth->on_settled = config->on_settled;
-    auth->data = config->data;
     auth->counts = config->counts;
     auth->username = xstrdup(config->username);
     auth->password = xstrdup(config->password ? config->password : "");

@@ -23,12 +23,11 @@ struct etcd_auth_config {
     const char *password;
     const char *password_file;  /* NULL or empty: use `password` */
     struct etcd_counts *counts; /* borrowed */
-
-    /* Reports that the ETCD_AUTH_WAIT of etcd_auth_get is over. err NULL: call it again. From the
-     * loop. */
-    void (*on_settled)(void *data, const struct err *err);
-    void *data;
 };
+
+/* Notes that the ETCD_AUTH_WAIT of etcd_auth_get is over. err NULL: call it again. From the loop;
+ * in etcd.c. */
+void etcd_auth_settled(const struct etcd *etcd, const struct err *err);
 
 struct etcd_auth *etcd_auth_new(const struct etcd_auth_config *config);
 
@@ -37,7 +36,7 @@ void etcd_auth_free(struct etcd_auth *auth);
 
 enum etcd_auth_state {
     ETCD_AUTH_READY,  /* *ret_token is borrowed until the loop runs on; NULL = none needed */
-    ETCD_AUTH_WAIT,   /* on_settled follows */
+    ETCD_AUTH_WAIT,   /* etcd_auth_settled follows */
     ETCD_AUTH_FAILED, /* *ret_err says why; call again later: after a backoff it asks etcd again */
 };
 
