@@ -18,7 +18,7 @@
 #include "common/dns/dns.h"
 #include "common/etcd/etcd.h"
 #include "tests/bench/answers/udp_socket.h"
-#include "tests/bench/bench.h"
+#include "tests/bench/bench_etcd.h"
 
 enum {
     CALL_TIMEOUT_MS = 10000,
@@ -165,15 +165,10 @@ static void propagation_connect_to(struct bench *b, const char *text)
 int main(int argc, char **argv)
 {
     struct bench b = {.loop = ev_default_loop(0)};
-    struct err err;
     if (argc != 4 || (b.count = strtoul(argv[3], NULL, 10)) == 0 || b.count > COUNT_MAX) {
         bench_fail("usage", "propagation ETCD_URL SERVER:PORT COUNT");
     }
-    const struct etcd_config config = {
-        .loop = b.loop, .endpoints = argv[1], .call_timeout_ms = CALL_TIMEOUT_MS};
-    if (etcd_new(&config, &b.etcd, &err) < 0) {
-        bench_fail(argv[1], err.msg);
-    }
+    b.etcd = bench_etcd_at(b.loop, argv[1], CALL_TIMEOUT_MS);
     propagation_connect_to(&b, argv[2]);
     propagation_next_record(&b);
     ev_run(b.loop, 0);

@@ -27,7 +27,7 @@
 #include "common/etcd/etcd_mirror.h"
 #include "kube2sky/naming/inventory.h"
 #include "kube2sky/reconcile/reconciler.h"
-#include "tests/bench/bench.h"
+#include "tests/bench/bench_etcd.h"
 
 enum {
     KEYS = 100000,
@@ -322,14 +322,9 @@ static void bench_etcd_report(const char *what)
 /* New connections, as a new process has. */
 static void bench_etcd_restart(struct bench *b, const char *url, struct slice saved)
 {
-    struct err err;
     etcd_mirror_stop(b->mirror);
     etcd_free(b->etcd);
-    const struct etcd_config config = {
-        .loop = b->loop, .endpoints = url, .call_timeout_ms = CALL_TIMEOUT_MS};
-    if (etcd_new(&config, &b->etcd, &err) < 0) {
-        bench_fail(url, err.msg);
-    }
+    b->etcd = bench_etcd_at(b->loop, url, CALL_TIMEOUT_MS);
     bench_etcd_start_saved(b, saved);
     ev_run(b->loop, 0);
     const struct etcd_mirror_counts counts = etcd_mirror_counts(b->mirror);
@@ -486,7 +481,6 @@ static void bench_etcd_run(struct bench *b, const char *mode)
 int main(int argc, char **argv)
 {
     struct bench b = {.loop = ev_default_loop(0)};
-    struct err err;
     if (argc != 3 && argc != 4) {
         bench_fail("usage", "bench_etcd URL puts|txns|mirror|events|idle|restarts|reconciler [CA]");
     }
@@ -494,9 +488,7 @@ int main(int argc, char **argv)
                                        .endpoints = argv[1],
                                        .call_timeout_ms = CALL_TIMEOUT_MS,
                                        .tls.ca = argv[3]}; /* NULL if there is none */
-    if (etcd_new(&config, &b.etcd, &err) < 0) {
-        bench_fail(argv[1], err.msg);
-    }
+    b.etcd = bench_etcd_new(&config);
     bench_etcd_run(&b, argv[2]);
     etcd_mirror_stop(b.mirror);
     etcd_free(b.etcd);

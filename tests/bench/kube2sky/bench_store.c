@@ -21,7 +21,7 @@
 #include "common/base/xalloc.h"
 #include "common/etcd/etcd.h"
 #include "common/etcd/etcd_watch.h"
-#include "tests/bench/bench.h"
+#include "tests/bench/bench_etcd.h"
 
 enum {
     CALL_TIMEOUT_MS = 30000,
@@ -359,13 +359,7 @@ static void bench_store_run(struct bench *b, int argc, char **argv)
 int main(int argc, char **argv)
 {
     struct bench b = {.loop = ev_default_loop(0)};
-    struct err err;
-    const struct etcd_config config = {.loop = b.loop,
-                                       .endpoints = argc > 1 ? argv[1] : "http://127.0.0.1:2379",
-                                       .call_timeout_ms = CALL_TIMEOUT_MS};
-    if (etcd_new(&config, &b.etcd, &err) < 0) {
-        bench_fail("etcd", err.msg);
-    }
+    b.etcd = bench_etcd_at(b.loop, argc > 1 ? argv[1] : "http://127.0.0.1:2379", CALL_TIMEOUT_MS);
     bench_store_run(&b, argc - 2, argv + 2);
     etcd_free(b.etcd);
     free(b.prefix_end);

@@ -33,7 +33,7 @@
 #include "skydns/snapshot/snapshot_file.h"
 #include "skydns/sync/store_sync.h"
 #include "skydns/sync/writer_documents.h"
-#include "tests/bench/bench.h"
+#include "tests/bench/bench_etcd.h"
 
 #define POLL_S 0.02
 
@@ -43,18 +43,6 @@ enum {
     TEXT_MAX = 160,
     PODS_OF_SERVICE = 100
 };
-
-static struct etcd *bench_nodes_connect(struct ev_loop *loop, const char *url)
-{
-    const struct etcd_config config = {
-        .loop = loop, .endpoints = url, .call_timeout_ms = CALL_TIMEOUT_MS};
-    struct etcd *etcd = NULL;
-    struct err err;
-    if (etcd_new(&config, &etcd, &err) < 0) {
-        bench_fail(url, err.msg);
-    }
-    return etcd;
-}
 
 /* A number from 1 to the limit. */
 static size_t bench_nodes_number(const char *text, unsigned long limit)
@@ -184,7 +172,7 @@ static void bench_nodes_start(struct node *node, const char *url)
                            !store_sync_can_start(&content, &err))) {
         bench_fail(nodes.snapshot, "cannot be used");
     }
-    node->etcd = bench_nodes_connect(nodes.loop, url);
+    node->etcd = bench_etcd_at(nodes.loop, url, CALL_TIMEOUT_MS);
     node->documents = writer_documents_new(&(struct writer_documents_config){
         .loop = nodes.loop,
         .etcd = node->etcd,
@@ -356,7 +344,7 @@ static void bench_nodes_write(struct ev_loop *loop, const char *url, size_t coun
                               size_t batch)
 {
     struct node_writer writer = {
-        .etcd = bench_nodes_connect(loop, url), .count = count, .batch = batch};
+        .etcd = bench_etcd_at(loop, url, CALL_TIMEOUT_MS), .count = count, .batch = batch};
     writer.sent = xcalloc(count, sizeof(*writer.sent));
     ev_timer_init(&writer.timer, bench_nodes_on_tick, 0.0, 1.0 / per_s);
     writer.timer.data = &writer;

@@ -18,7 +18,7 @@
 #include "common/etcd/etcd.h"
 #include "common/etcd/etcd_mirror.h"
 #include "common/etcd/etcd_txn.h"
-#include "tests/bench/bench.h"
+#include "tests/bench/bench_etcd.h"
 #include "tests/bench/histogram.h"
 
 enum { CALL_TIMEOUT_MS = 60000, VALUE_SIZE = 71, KEYS = 100 };
@@ -37,18 +37,6 @@ struct bench_reader {
     struct etcd *etcd;
     struct etcd_mirror *mirror;
 };
-
-static struct etcd *bench_readers_connect_to(struct ev_loop *loop, const char *url)
-{
-    const struct etcd_config config = {
-        .loop = loop, .endpoints = url, .call_timeout_ms = CALL_TIMEOUT_MS};
-    struct etcd *etcd = NULL;
-    struct err err;
-    if (etcd_new(&config, &etcd, &err) < 0) {
-        bench_fail(url, err.msg);
-    }
-    return etcd;
-}
 
 /* ---- Readers ---- */
 
@@ -111,7 +99,7 @@ static void bench_readers_on_caught_up(void *data)
 static void bench_readers_start(struct bench_reader *reader, struct readers *all, const char *url)
 {
     reader->all = all;
-    reader->etcd = bench_readers_connect_to(all->loop, url);
+    reader->etcd = bench_etcd_at(all->loop, url, CALL_TIMEOUT_MS);
     reader->mirror =
         etcd_mirror_start(reader->etcd, &(struct etcd_mirror_config){
                                             .prefix = slice_str("/skydns/"),
@@ -188,7 +176,8 @@ static void bench_readers_on_tick(struct ev_loop *loop, ev_timer *timer, int eve
 static void bench_readers_write_all(struct ev_loop *loop, const char *url, size_t events,
                                     double per_s)
 {
-    struct bench_writer writer = {.etcd = bench_readers_connect_to(loop, url), .left = events};
+    struct bench_writer writer = {.etcd = bench_etcd_at(loop, url, CALL_TIMEOUT_MS),
+                                  .left = events};
     ev_timer_init(&writer.timer, bench_readers_on_tick, 0.0, 1.0 / per_s);
     writer.timer.data = &writer;
     ev_timer_start(loop, &writer.timer);

@@ -9,9 +9,7 @@
 #include "common/base/xalloc.h"
 #include "common/http2/http2_server.h"
 #include "skydns/dnsgrpc/dnsgrpc_call_internal.h"
-#include "tests/support/h2_bytes.h"
-#include "tests/support/h2_replies.h"
-#include "tests/support/skydns/stream_host_fake.h"
+#include "tests/support/skydns/h2_host.h"
 #include "tests/support/unit_test.h"
 
 /* `a.` A, as it is asked, in a message, in a frame. */
@@ -123,61 +121,14 @@ UNIT_TEST(test_reply_bytes)
 
 /* ---- On a connection ---- */
 
-struct bed {
-    struct stream_host host;
-    struct buf bytes; /* to arrive */
-    struct h2_replies got;
-    uint32_t last_stream;
-};
-
-static void dnsgrpc_arrive(struct bed *bed)
-{
-    fake_host_arrive(&bed->host, bed->bytes.data, bed->bytes.len);
-    buf_clear(&bed->bytes);
-    h2_replies_take(&bed->got, &bed->host.out);
-}
-
 static int dnsgrpc_open_bed(void **state)
 {
-    struct bed *bed = xcalloc(1, sizeof(*bed));
-    fake_host_open(&bed->host, &dnsgrpc_protocol);
-    buf_init(&bed->bytes, SIZE_MAX);
-    h2_replies_init(&bed->got);
-    buf_append_str(&bed->bytes, H2_PREFACE);
-    h2_frame(&bed->bytes, H2_SETTINGS, 0, 0, slice_of(NULL, 0));
-    *state = bed;
-    return 0;
-}
-
-static int dnsgrpc_close_bed(void **state)
-{
-    struct bed *bed = *state;
-    fake_host_close(&bed->host);
-    buf_fini(&bed->bytes);
-    h2_replies_fini(&bed->got);
-    free(bed);
-    return 0;
+    return h2_host_open(state, &dnsgrpc_protocol);
 }
 
 #define AT(path) ":scheme: http\n:authority: x\n:path: " path "\n"
 #define TYPE     "content-type: application/grpc\n"
 #define CALL     ":method: POST\n" AT(PATH) TYPE "te: trailers\n"
-
-static uint32_t dnsgrpc_add(struct bed *bed, const char *lines, struct slice body)
-{
-    uint32_t stream = bed->last_stream += bed->last_stream ? 2 : 1;
-    h2_headers(&bed->bytes, 0, stream, lines);
-    h2_frame(&bed->bytes, H2_DATA, H2_END_STREAM, stream, body);
-    return stream;
-}
-
-static const struct h2_reply *dnsgrpc_exchange(struct bed *bed, const char *lines,
-                                               struct slice body)
-{
-    uint32_t stream = dnsgrpc_add(bed, lines, body);
-    dnsgrpc_arrive(bed);
-    return h2_replies_find(&bed->got, stream);
-}
 
 static const struct slice frame = SLICE(FRAME);
 
@@ -208,53 +159,52 @@ static void assert_status(const struct h2_reply *reply, const char *status)
     assert_true(reply->is_ended);
 }
 
-UNIT_TEST_IN(test_calls, dnsgrpc_open_bed, dnsgrpc_close_bed)
+UNIT_TEST_IN(test_calls, dnsgrpc_open_bed, h2_host_close)
 {
     struct bed *bed = *state;
-    dnsgrpc_assert_answered(dnsgrpc_exchange(bed, CALL, frame));
+    dnsgrpc_assert_answered(h2_host_ask(bed, CALL, frame));
     assert_memory_equal(bed->host.query.data, QUERY, QUERY_LEN);
-    dnsgrpc_assert_answered(dnsgrpc_exchange(bed, CALL, frame));
+    dnsgrpc_assert_answered(h2_host_ask(bed, CALL, frame));
     assert_int_equal(bed->host.verdict, STREAM_WAITS);
 }
 
-UNIT_TEST_IN(test_statuses, dnsgrpc_open_bed, dnsgrpc_close_bed)
+UNIT_TEST_IN(test_statuses, dnsgrpc_open_bed, h2_host_close)
 {
     struct bed *bed = *state;
-    assert_status(dnsgrpc_exchange(bed, CALL, slice_of("", 0)), "grpc-status: 3");
+    assert_status(h2_host_ask(bed, CALL, slice_of("", 0)), "grpc-status: 3");
     assert_status(
-        dnsgrpc_exchange(bed, ":method: POST\n" AT("/coredns.dns.DnsService/Watch") TYPE, frame),
+        h2_host_ask(bed, ":method: POST\n" AT("/coredns.dns.DnsService/Watch") TYPE, frame),
         "grpc-status: 12");
-    assert_status(dnsgrpc_exchange(bed, ":method: POST\n" AT("/") TYPE, frame), "grpc-status: 12");
-    assert_status(dnsgrpc_exchange(bed, CALL, (struct slice)SLICE("\1\0\0\0\0")),
-                  "grpc-status: 12");
-    assert_status(dnsgrpc_exchange(bed, CALL, (struct slice)SLICE("\0\0\2\0\0")), "grpc-status: 8");
+    assert_status(h2_host_ask(bed, ":method: POST\n" AT("/") TYPE, frame), "grpc-status: 12");
+    assert_status(h2_host_ask(bed, CALL, (struct slice)SLICE("\1\0\0\0\0")), "grpc-status: 12");
+    assert_status(h2_host_ask(bed, CALL, (struct slice)SLICE("\0\0\2\0\0")), "grpc-status: 8");
     bed->host.answers = FAKE_NONE;
-    assert_status(dnsgrpc_exchange(bed, CALL, frame), "grpc-status: 14");
+    assert_status(h2_host_ask(bed, CALL, frame), "grpc-status: 14");
     bed->host.answers = FAKE_ECHO;
-    dnsgrpc_assert_answered(dnsgrpc_exchange(bed, CALL, frame));
+    dnsgrpc_assert_answered(h2_host_ask(bed, CALL, frame));
     assert_int_equal(bed->host.queries, 2);
 }
 
-UNIT_TEST_IN(test_no_grpc, dnsgrpc_open_bed, dnsgrpc_close_bed)
+UNIT_TEST_IN(test_no_grpc, dnsgrpc_open_bed, h2_host_close)
 {
     struct bed *bed = *state;
-    const struct h2_reply *reply = dnsgrpc_exchange(bed, ":method: POST\n" AT(PATH), frame);
+    const struct h2_reply *reply = h2_host_ask(bed, ":method: POST\n" AT(PATH), frame);
     assert_true(h2_replies_has(&reply->head, ":status: 415"));
     assert_true(reply->is_ended);
-    reply = dnsgrpc_exchange(bed, ":method: GET\n" AT(PATH) TYPE, slice_of("", 0));
+    reply = h2_host_ask(bed, ":method: GET\n" AT(PATH) TYPE, slice_of("", 0));
     assert_true(h2_replies_has(&reply->head, ":status: 405"));
     assert_true(h2_replies_has(&reply->head, "allow: POST"));
     assert_int_equal(bed->host.queries, 0);
 }
 
 /* In several frames of DATA; cut off, whatever it says of its length. */
-UNIT_TEST_IN(test_long_body, dnsgrpc_open_bed, dnsgrpc_close_bed)
+UNIT_TEST_IN(test_long_body, dnsgrpc_open_bed, h2_host_close)
 {
     enum { PART = 16384 };
     struct bed *bed = *state;
     uint8_t *part = xcalloc(1, PART);
-    uint32_t stream = dnsgrpc_add(bed, CALL, frame);
-    dnsgrpc_arrive(bed);
+    uint32_t stream = h2_host_add(bed, CALL, frame);
+    h2_host_arrive(bed);
     dnsgrpc_assert_answered(h2_replies_find(&bed->got, stream));
     bed->last_stream = stream += 2;
     h2_headers(&bed->bytes, 0, stream, CALL);
@@ -263,12 +213,12 @@ UNIT_TEST_IN(test_long_body, dnsgrpc_open_bed, dnsgrpc_close_bed)
         left -= len;
         h2_frame(&bed->bytes, H2_DATA, left ? 0 : H2_END_STREAM, stream, slice_of(part, len));
     }
-    dnsgrpc_arrive(bed);
+    h2_host_arrive(bed);
     assert_status(h2_replies_find(&bed->got, stream), "grpc-status: 8");
     free(part);
 }
 
-UNIT_TEST_IN(test_long_head, dnsgrpc_open_bed, dnsgrpc_close_bed)
+UNIT_TEST_IN(test_long_head, dnsgrpc_open_bed, h2_host_close)
 {
     struct bed *bed = *state;
     struct buf lines;
@@ -277,17 +227,17 @@ UNIT_TEST_IN(test_long_head, dnsgrpc_open_bed, dnsgrpc_close_bed)
     for (size_t i = 0; i < HTTP2_HEADERS_MAX / 34; i++) {
         buf_append_str(&lines, "x: y\n");
     }
-    assert_status(dnsgrpc_exchange(bed, buf_cstr(&lines), frame), "grpc-status: 8");
+    assert_status(h2_host_ask(bed, buf_cstr(&lines), frame), "grpc-status: 8");
     buf_fini(&lines);
 }
 
-UNIT_TEST_IN(test_late, dnsgrpc_open_bed, dnsgrpc_close_bed)
+UNIT_TEST_IN(test_late, dnsgrpc_open_bed, h2_host_close)
 {
     struct bed *bed = *state;
     bed->host.answers = FAKE_LATE;
-    uint32_t first = dnsgrpc_add(bed, CALL, frame), second = dnsgrpc_add(bed, CALL, frame);
-    uint32_t third = dnsgrpc_add(bed, CALL, frame);
-    dnsgrpc_arrive(bed);
+    uint32_t first = h2_host_add(bed, CALL, frame), second = h2_host_add(bed, CALL, frame);
+    uint32_t third = h2_host_add(bed, CALL, frame);
+    h2_host_arrive(bed);
     assert_int_equal(bed->got.count, 0);
     fake_host_reply(&bed->host, 2, NULL, 0);
     fake_host_reply(&bed->host, 0, "\0\0\x81\0\0\1 thirteen byt", QUERY_LEN);
@@ -296,16 +246,16 @@ UNIT_TEST_IN(test_late, dnsgrpc_open_bed, dnsgrpc_close_bed)
     assert_status(h2_replies_find(&bed->got, third), "grpc-status: 14");
     dnsgrpc_assert_answered(h2_replies_find(&bed->got, first));
     h2_frame(&bed->bytes, H2_RST_STREAM, 0, second, slice_of("\0\0\0\10", 4));
-    dnsgrpc_arrive(bed);
+    h2_host_arrive(bed);
     fake_host_reply(&bed->host, 1, "late", 4); /* its deadline is over */
     h2_replies_take(&bed->got, &bed->host.out);
     assert_int_equal(bed->got.count, 2);
 }
 
-UNIT_TEST_IN(test_pieces, dnsgrpc_open_bed, dnsgrpc_close_bed)
+UNIT_TEST_IN(test_pieces, dnsgrpc_open_bed, h2_host_close)
 {
     struct bed *bed = *state;
-    uint32_t stream = dnsgrpc_add(bed, CALL, frame);
+    uint32_t stream = h2_host_add(bed, CALL, frame);
     bed->host.room = 0;
     for (size_t i = 0; i < bed->bytes.len; i++) {
         fake_host_arrive(&bed->host, bed->bytes.data + i, 1);
@@ -318,33 +268,33 @@ UNIT_TEST_IN(test_pieces, dnsgrpc_open_bed, dnsgrpc_close_bed)
     dnsgrpc_assert_answered(h2_replies_find(&bed->got, stream));
 }
 
-UNIT_TEST_IN(test_refused_max, dnsgrpc_open_bed, dnsgrpc_close_bed)
+UNIT_TEST_IN(test_refused_max, dnsgrpc_open_bed, h2_host_close)
 {
     struct bed *bed = *state;
     for (unsigned i = 0; i <= DNSGRPC_REFUSED_MAX; i++) {
         assert_int_equal(bed->host.verdict, STREAM_WAITS);
         assert_false(bed->got.is_over);
-        assert_status(dnsgrpc_exchange(bed, CALL, slice_of("", 0)), "grpc-status: 3");
+        assert_status(h2_host_ask(bed, CALL, slice_of("", 0)), "grpc-status: 3");
     }
     assert_true(bed->got.is_over);
     assert_int_equal(bed->got.error, 0);
 }
 
-UNIT_TEST_IN(test_drain, dnsgrpc_open_bed, dnsgrpc_close_bed)
+UNIT_TEST_IN(test_drain, dnsgrpc_open_bed, h2_host_close)
 {
     struct bed *bed = *state;
     bed->host.answers = FAKE_LATE;
-    uint32_t first = dnsgrpc_add(bed, CALL, frame);
-    dnsgrpc_arrive(bed);
+    uint32_t first = h2_host_add(bed, CALL, frame);
+    h2_host_arrive(bed);
     bed->host.protocol->drain(bed->host.stream);
-    (void)dnsgrpc_exchange(bed, CALL, frame);
+    (void)h2_host_ask(bed, CALL, frame);
     assert_true(bed->got.is_over);
     assert_int_equal(bed->host.late, 1);
     fake_host_reply(&bed->host, 0, "\0\0\x81\0\0\1 thirteen byt", QUERY_LEN);
     h2_replies_take(&bed->got, &bed->host.out);
     dnsgrpc_assert_answered(h2_replies_find(&bed->got, first));
     h2_frame(&bed->bytes, H2_PING, 0, 0, slice_str("12345678"));
-    dnsgrpc_arrive(bed);
+    h2_host_arrive(bed);
     assert_int_equal(bed->host.verdict, STREAM_ENDS);
 }
 

@@ -9,9 +9,7 @@
 #include "common/http2/http2_server.h"
 #include "skydns/doh/doh.h"
 #include "skydns/doh/doh_reply_internal.h"
-#include "tests/support/h2_bytes.h"
-#include "tests/support/h2_replies.h"
-#include "tests/support/skydns/stream_host_fake.h"
+#include "tests/support/skydns/h2_host.h"
 #include "tests/support/unit_test.h"
 
 /* `a.` A, as it is asked. */
@@ -23,58 +21,9 @@
 #define POST       ":method: POST\n" AT("/dns-query") TYPE
 enum { QUERY_LEN = sizeof(QUERY) - 1 };
 
-struct bed {
-    struct stream_host host;
-    struct buf bytes; /* to arrive */
-    struct h2_replies got;
-    uint32_t last_stream;
-};
-
-static void doh_http2_arrive(struct bed *bed)
-{
-    fake_host_arrive(&bed->host, bed->bytes.data, bed->bytes.len);
-    buf_clear(&bed->bytes);
-    h2_replies_take(&bed->got, &bed->host.out);
-}
-
 static int doh_http2_open_bed(void **state)
 {
-    struct bed *bed = xcalloc(1, sizeof(*bed));
-    fake_host_open(&bed->host, &doh_protocol);
-    buf_init(&bed->bytes, SIZE_MAX);
-    h2_replies_init(&bed->got);
-    buf_append_str(&bed->bytes, H2_PREFACE);
-    h2_frame(&bed->bytes, H2_SETTINGS, 0, 0, slice_of(NULL, 0));
-    *state = bed;
-    return 0;
-}
-
-static int doh_http2_close_bed(void **state)
-{
-    struct bed *bed = *state;
-    fake_host_close(&bed->host);
-    buf_fini(&bed->bytes);
-    h2_replies_fini(&bed->got);
-    free(bed);
-    return 0;
-}
-
-/* A request without a body, or with one. */
-static uint32_t doh_http2_add(struct bed *bed, const char *lines, struct slice body)
-{
-    uint32_t stream = bed->last_stream += bed->last_stream ? 2 : 1;
-    h2_headers(&bed->bytes, body.ptr ? 0 : H2_END_STREAM, stream, lines);
-    if (body.ptr) {
-        h2_frame(&bed->bytes, H2_DATA, H2_END_STREAM, stream, body);
-    }
-    return stream;
-}
-
-static const struct h2_reply *doh_http2_ask(struct bed *bed, const char *lines, struct slice body)
-{
-    uint32_t stream = doh_http2_add(bed, lines, body);
-    doh_http2_arrive(bed);
-    return h2_replies_find(&bed->got, stream);
+    return h2_host_open(state, &doh_protocol);
 }
 
 static const struct slice none = {NULL, 0};
@@ -92,28 +41,28 @@ static void doh_http2_assert_answered(const struct h2_reply *reply)
     assert_memory_equal(reply->body.data, "\0\0\x81\0\0\1", 6);
 }
 
-UNIT_TEST_IN(test_get_and_post, doh_http2_open_bed, doh_http2_close_bed)
+UNIT_TEST_IN(test_get_and_post, doh_http2_open_bed, h2_host_close)
 {
     struct bed *bed = *state;
-    doh_http2_assert_answered(doh_http2_ask(bed, GET, none));
+    doh_http2_assert_answered(h2_host_ask(bed, GET, none));
     assert_memory_equal(bed->host.query.data, QUERY, QUERY_LEN);
-    doh_http2_assert_answered(doh_http2_ask(bed, POST, slice_of(QUERY, QUERY_LEN)));
+    doh_http2_assert_answered(h2_host_ask(bed, POST, slice_of(QUERY, QUERY_LEN)));
     assert_int_equal(bed->host.queries, 2);
     assert_int_equal(bed->host.verdict, STREAM_WAITS);
 }
 
-UNIT_TEST_IN(test_head, doh_http2_open_bed, doh_http2_close_bed)
+UNIT_TEST_IN(test_head, doh_http2_open_bed, h2_host_close)
 {
     struct bed *bed = *state;
     const struct h2_reply *reply =
-        doh_http2_ask(bed, ":method: HEAD\n" AT("/dns-query?dns=" QUERY_TEXT), none);
+        h2_host_ask(bed, ":method: HEAD\n" AT("/dns-query?dns=" QUERY_TEXT), none);
     assert_true(reply->is_ended);
     assert_true(h2_replies_has(&reply->head, ":status: 200"));
     assert_true(h2_replies_has(&reply->head, "content-length: 19"));
     assert_int_equal(reply->body.len, 0);
 }
 
-UNIT_TEST_IN(test_max_age, doh_http2_open_bed, doh_http2_close_bed)
+UNIT_TEST_IN(test_max_age, doh_http2_open_bed, h2_host_close)
 {
     static const uint8_t answer[] = "\0\0\x81\x83\0\1\0\0\0\1\0\0\1a\0\0\1\0\1"
                                     "\0\0\6\0\1\0\0\0\x3c\0\x16\0\0\0\0\0\1\0\0\0\2\0\0\0\3\0\0\0\4"
@@ -121,12 +70,12 @@ UNIT_TEST_IN(test_max_age, doh_http2_open_bed, doh_http2_close_bed)
     struct bed *bed = *state;
     bed->host.reply = answer;
     bed->host.reply_len = sizeof(answer) - 1;
-    const struct h2_reply *reply = doh_http2_ask(bed, GET, none);
+    const struct h2_reply *reply = h2_host_ask(bed, GET, none);
     assert_true(h2_replies_has(&reply->head, "cache-control: max-age=29"));
     assert_true(slice_equal(buf_slice(&reply->body), slice_of(answer, sizeof(answer) - 1)));
 }
 
-UNIT_TEST_IN(test_refused, doh_http2_open_bed, doh_http2_close_bed)
+UNIT_TEST_IN(test_refused, doh_http2_open_bed, h2_host_close)
 {
     struct bed *bed = *state;
     static const struct {
@@ -143,7 +92,7 @@ UNIT_TEST_IN(test_refused, doh_http2_open_bed, doh_http2_close_bed)
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         const struct h2_reply *reply =
-            doh_http2_ask(bed, cases[i].lines, cases[i].body ? slice_str(cases[i].body) : none);
+            h2_host_ask(bed, cases[i].lines, cases[i].body ? slice_str(cases[i].body) : none);
         if (!reply || !h2_replies_has(&reply->head, cases[i].line)) {
             fail_msg("case %zu", i);
         }
@@ -154,7 +103,7 @@ UNIT_TEST_IN(test_refused, doh_http2_open_bed, doh_http2_close_bed)
         assert_true(reply->is_ended && reply->body.len > 0);
     }
     assert_int_equal(bed->host.queries, 0);
-    doh_http2_assert_answered(doh_http2_ask(bed, GET, none));
+    doh_http2_assert_answered(h2_host_ask(bed, GET, none));
 }
 
 /* A body of `len` zeroes behind a query, in frames. */
@@ -170,12 +119,12 @@ static const struct h2_reply *post_long(struct bed *bed, size_t len)
         h2_frame(&bed->bytes, H2_DATA, at + part == len ? H2_END_STREAM : 0, stream,
                  slice_of(body + at, part));
     }
-    doh_http2_arrive(bed);
+    h2_host_arrive(bed);
     free(body);
     return h2_replies_find(&bed->got, stream);
 }
 
-UNIT_TEST_IN(test_too_long, doh_http2_open_bed, doh_http2_close_bed)
+UNIT_TEST_IN(test_too_long, doh_http2_open_bed, h2_host_close)
 {
     static const uint8_t answer[QUERY_LEN] = QUERY;
     struct bed *bed = *state;
@@ -189,7 +138,7 @@ UNIT_TEST_IN(test_too_long, doh_http2_open_bed, doh_http2_close_bed)
 }
 
 /* Fields of 34 bytes each, as HTTP/2 counts them. */
-UNIT_TEST_IN(test_long_head, doh_http2_open_bed, doh_http2_close_bed)
+UNIT_TEST_IN(test_long_head, doh_http2_open_bed, h2_host_close)
 {
     struct bed *bed = *state;
     struct buf lines;
@@ -198,21 +147,21 @@ UNIT_TEST_IN(test_long_head, doh_http2_open_bed, doh_http2_close_bed)
     for (size_t i = 0; i < HTTP2_HEADERS_MAX / 34; i++) {
         buf_append_str(&lines, "x: y\n");
     }
-    const struct h2_reply *reply = doh_http2_ask(bed, buf_cstr(&lines), none);
+    const struct h2_reply *reply = h2_host_ask(bed, buf_cstr(&lines), none);
     assert_true(reply && h2_replies_has(&reply->head, ":status: 431"));
-    doh_http2_assert_answered(doh_http2_ask(bed, GET, none));
+    doh_http2_assert_answered(h2_host_ask(bed, GET, none));
     buf_fini(&lines);
 }
 
-UNIT_TEST_IN(test_late, doh_http2_open_bed, doh_http2_close_bed)
+UNIT_TEST_IN(test_late, doh_http2_open_bed, h2_host_close)
 {
     struct bed *bed = *state;
     bed->host.answers = FAKE_LATE;
-    uint32_t first = doh_http2_add(bed, GET, none);
-    uint32_t second = doh_http2_add(bed, POST, slice_of(QUERY, QUERY_LEN));
-    uint32_t third = doh_http2_add(bed, ":method: HEAD\n" AT("/dns-query?dns=" QUERY_TEXT), none);
-    uint32_t fourth = doh_http2_add(bed, GET, none);
-    doh_http2_arrive(bed);
+    uint32_t first = h2_host_add(bed, GET, none);
+    uint32_t second = h2_host_add(bed, POST, slice_of(QUERY, QUERY_LEN));
+    uint32_t third = h2_host_add(bed, ":method: HEAD\n" AT("/dns-query?dns=" QUERY_TEXT), none);
+    uint32_t fourth = h2_host_add(bed, GET, none);
+    h2_host_arrive(bed);
     assert_int_equal(bed->host.late, 4);
     assert_int_equal(bed->got.count, 0);
     assert_true(bed->host.protocol->memory(bed->host.stream) > 0);
@@ -229,20 +178,20 @@ UNIT_TEST_IN(test_late, doh_http2_open_bed, doh_http2_close_bed)
     reply = h2_replies_find(&bed->got, fourth);
     assert_true(h2_replies_has(&reply->head, ":status: 500"));
     h2_frame(&bed->bytes, H2_RST_STREAM, 0, second, slice_of("\0\0\0\10", 4));
-    doh_http2_arrive(bed);
+    h2_host_arrive(bed);
     fake_host_reply(&bed->host, 1, "second", 6); /* nobody waits for it */
     h2_replies_take(&bed->got, &bed->host.out);
     assert_int_equal(bed->got.count, 3);
     bed->host.answers = FAKE_ECHO;
-    doh_http2_assert_answered(doh_http2_ask(bed, GET, none));
+    doh_http2_assert_answered(h2_host_ask(bed, GET, none));
 }
 
 /* Byte by byte: the preface, too. */
-UNIT_TEST_IN(test_pieces, doh_http2_open_bed, doh_http2_close_bed)
+UNIT_TEST_IN(test_pieces, doh_http2_open_bed, h2_host_close)
 {
     struct bed *bed = *state;
-    uint32_t first = doh_http2_add(bed, GET, none);
-    uint32_t second = doh_http2_add(bed, POST, slice_of(QUERY, QUERY_LEN));
+    uint32_t first = h2_host_add(bed, GET, none);
+    uint32_t second = h2_host_add(bed, POST, slice_of(QUERY, QUERY_LEN));
     for (size_t i = 0; i < bed->bytes.len; i++) {
         fake_host_arrive(&bed->host, bed->bytes.data + i, 1);
     }
@@ -251,12 +200,12 @@ UNIT_TEST_IN(test_pieces, doh_http2_open_bed, doh_http2_close_bed)
     doh_http2_assert_answered(h2_replies_find(&bed->got, second));
 }
 
-UNIT_TEST_IN(test_pause, doh_http2_open_bed, doh_http2_close_bed)
+UNIT_TEST_IN(test_pause, doh_http2_open_bed, h2_host_close)
 {
     struct bed *bed = *state;
     bed->host.is_full = true;
-    uint32_t first = doh_http2_add(bed, GET, none), second = doh_http2_add(bed, GET, none);
-    doh_http2_arrive(bed);
+    uint32_t first = h2_host_add(bed, GET, none), second = h2_host_add(bed, GET, none);
+    h2_host_arrive(bed);
     assert_int_equal(bed->host.verdict, STREAM_PAUSED);
     assert_int_equal(bed->host.queries, 0);
     bed->host.is_full = false;
@@ -271,33 +220,33 @@ UNIT_TEST_IN(test_pause, doh_http2_open_bed, doh_http2_close_bed)
     doh_http2_assert_answered(h2_replies_find(&bed->got, second));
 }
 
-UNIT_TEST_IN(test_refused_max, doh_http2_open_bed, doh_http2_close_bed)
+UNIT_TEST_IN(test_refused_max, doh_http2_open_bed, h2_host_close)
 {
     struct bed *bed = *state;
     for (unsigned i = 0; i <= DOH_REFUSED_MAX; i++) {
         assert_int_equal(bed->host.verdict, STREAM_WAITS);
         assert_false(bed->got.is_over);
-        const struct h2_reply *reply = doh_http2_ask(bed, ":method: GET\n" AT("/"), none);
+        const struct h2_reply *reply = h2_host_ask(bed, ":method: GET\n" AT("/"), none);
         assert_true(reply && h2_replies_has(&reply->head, ":status: 404"));
     }
     assert_true(bed->got.is_over);
     assert_int_equal(bed->got.error, 0);
     h2_frame(&bed->bytes, H2_PING, 0, 0, slice_str("12345678"));
-    doh_http2_arrive(bed);
+    h2_host_arrive(bed);
     assert_int_equal(bed->host.verdict, STREAM_ENDS);
 }
 
-UNIT_TEST_IN(test_drain, doh_http2_open_bed, doh_http2_close_bed)
+UNIT_TEST_IN(test_drain, doh_http2_open_bed, h2_host_close)
 {
     struct bed *bed = *state;
     bed->host.answers = FAKE_LATE;
-    uint32_t first = doh_http2_add(bed, GET, none);
-    doh_http2_arrive(bed);
+    uint32_t first = h2_host_add(bed, GET, none);
+    h2_host_arrive(bed);
     bed->host.protocol->drain(bed->host.stream);
     fake_host_flush(&bed->host);
     h2_replies_take(&bed->got, &bed->host.out);
     assert_true(bed->got.is_over);
-    (void)doh_http2_ask(bed, GET, none);
+    (void)h2_host_ask(bed, GET, none);
     assert_int_equal(bed->host.late, 1);
     assert_int_equal(bed->host.verdict, STREAM_WAITS);
     bed->host.reply = NULL;
@@ -305,16 +254,16 @@ UNIT_TEST_IN(test_drain, doh_http2_open_bed, doh_http2_close_bed)
     h2_replies_take(&bed->got, &bed->host.out);
     doh_http2_assert_answered(h2_replies_find(&bed->got, first));
     h2_frame(&bed->bytes, H2_PING, 0, 0, slice_str("12345678"));
-    doh_http2_arrive(bed);
+    h2_host_arrive(bed);
     assert_int_equal(bed->host.verdict, STREAM_ENDS);
 }
 
 /* Anything that HTTP/2 forbids ends the connection, after GOAWAY. */
-UNIT_TEST_IN(test_broken, doh_http2_open_bed, doh_http2_close_bed)
+UNIT_TEST_IN(test_broken, doh_http2_open_bed, h2_host_close)
 {
     struct bed *bed = *state;
     h2_frame(&bed->bytes, H2_DATA, 0, 0, slice_str("x"));
-    doh_http2_arrive(bed);
+    h2_host_arrive(bed);
     assert_int_equal(bed->host.verdict, STREAM_BROKEN);
     assert_true(bed->got.is_over);
     assert_int_equal(bed->got.error, 1);

@@ -2,13 +2,12 @@
  * items are left out. The JSON is read with jansson. */
 #include "tests/unit/skydns/pages/pages_bed.h"
 
-#include <jansson.h>
-
 #include "common/base/buf.h"
 #include "skydns/pages/explain_page.h"
 #include "skydns/pages/record_page_internal.h"
 #include "tests/support/test_clock.h"
 #include "tests/support/unit_test.h"
+#include "tests/unit/skydns/pages/read_pages.h"
 
 enum { PAGE_MAX = 4 * 1024 * 1024 };
 
@@ -50,21 +49,12 @@ UNIT_TESTS_EACH(explain_page_setup, explain_page_teardown)
 
 static const char *explain_page_text_of(struct pages *p, const char *name, const char *type)
 {
-    buf_clear(&p->page);
-    explain_page_text(bed_explain(&p->bed, name, type), &p->page);
-    return buf_cstr(&p->page);
+    return read_explained_text(bed_explain(&p->bed, name, type), &p->page);
 }
 
 static json_t *explain_page_json_of(struct pages *p, const char *name, const char *type)
 {
-    json_error_t error;
-    buf_clear(&p->page);
-    explain_page_json(bed_explain(&p->bed, name, type), &p->page);
-    json_t *json = json_loads(buf_cstr(&p->page), JSON_REJECT_DUPLICATES, &error);
-    if (!json) {
-        fail_msg("%s: %s", error.text, buf_cstr(&p->page));
-    }
-    return json;
+    return read_explained_json(bed_explain(&p->bed, name, type), &p->page);
 }
 
 static void explain_page_expect(const char *text, const char *part)

@@ -4,8 +4,6 @@
 
 #include <time.h>
 
-#include <jansson.h>
-
 #include "common/base/buf.h"
 #include "common/base/clock.h"
 #include "skydns/dnssec/dnssec.h"
@@ -13,6 +11,7 @@
 #include "tests/support/skydns/sample_keys.h"
 #include "tests/support/test_clock.h"
 #include "tests/support/unit_test.h"
+#include "tests/unit/skydns/pages/read_pages.h"
 
 enum { PAGE_MAX = 1024 * 1024 };
 
@@ -65,21 +64,12 @@ UNIT_TESTS_EACH(explain_signed_setup, explain_signed_teardown)
 
 static const char *explain_signed_text_of(struct pages *p, const char *name, const char *type)
 {
-    buf_clear(&p->page);
-    explain_page_text(bed_explain(&p->bed, name, type), &p->page);
-    return buf_cstr(&p->page);
+    return read_explained_text(bed_explain(&p->bed, name, type), &p->page);
 }
 
 static json_t *explain_signed_json_of(struct pages *p, const char *name, const char *type)
 {
-    json_error_t error;
-    buf_clear(&p->page);
-    explain_page_json(bed_explain(&p->bed, name, type), &p->page);
-    json_t *json = json_loads(buf_cstr(&p->page), JSON_REJECT_DUPLICATES, &error);
-    if (!json) {
-        fail_msg("%s: %s", error.text, buf_cstr(&p->page));
-    }
-    return json;
+    return read_explained_json(bed_explain(&p->bed, name, type), &p->page);
 }
 
 static void explain_signed_expect(const char *text, const char *part, bool is_there)

@@ -6,6 +6,7 @@
 
 #include "skydns/pages/record_page_internal.h"
 #include "tests/support/unit_test.h"
+#include "tests/unit/skydns/pages/read_pages.h"
 
 enum { PAGE_MAX = 8 << 20 };
 
@@ -13,25 +14,10 @@ enum { PAGE_MAX = 8 << 20 };
 static json_t *record_page_read(struct pages_bed *bed, unsigned *ret_pieces)
 {
     struct http_reply reply = {.status = 200};
-    struct buf page, piece;
-    json_error_t error;
-    bool has_more = true;
     record_page_stream(bed->sync, &reply);
     assert_string_equal(reply.content_type, "application/json");
-    buf_init(&page, PAGE_MAX);
-    for (*ret_pieces = 0; has_more; ++*ret_pieces) {
-        buf_init(&piece, HTTP_PIECE_MAX);
-        has_more = reply.stream.more(reply.stream.data, &piece);
-        assert_true(piece.len > 0 && !piece.failed);
-        buf_append_slice(&page, buf_slice(&piece));
-        buf_fini(&piece);
-    }
+    json_t *json = read_streamed_json(&reply, PAGE_MAX, ret_pieces);
     reply.stream.end(reply.stream.data);
-    json_t *json = json_loads(buf_cstr(&page), JSON_REJECT_DUPLICATES, &error);
-    if (!json) {
-        fail_msg("%s: %s", error.text, buf_cstr(&page));
-    }
-    buf_fini(&page);
     return json;
 }
 

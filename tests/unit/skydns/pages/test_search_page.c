@@ -7,6 +7,7 @@
 #include "common/base/attributes.h"
 #include "skydns/pages/search_page_internal.h"
 #include "tests/support/unit_test.h"
+#include "tests/unit/skydns/pages/read_pages.h"
 
 enum { PAGE_MAX = 8 << 20, TEXT_MAX = 4096 };
 
@@ -26,28 +27,13 @@ static void pages_search_page_end(struct http_reply *reply)
     buf_fini(&reply->body);
 }
 
-/* All pieces; the caller owns the result. Each has something, so that the loop turns in between. */
+/* The caller owns the result. */
 static json_t *search_page_search(struct pages_bed *bed, const char *text, unsigned *ret_pieces)
 {
     struct http_reply reply = pages_search_page_begin(bed, text);
-    struct buf page, piece;
-    json_error_t error;
-    bool has_more = true;
     assert_int_equal(reply.status, 200);
-    buf_init(&page, PAGE_MAX);
-    for (*ret_pieces = 0; has_more; ++*ret_pieces) {
-        buf_init(&piece, HTTP_PIECE_MAX);
-        has_more = reply.stream.more(reply.stream.data, &piece);
-        assert_true(piece.len > 0 && !piece.failed);
-        buf_append_slice(&page, buf_slice(&piece));
-        buf_fini(&piece);
-    }
+    json_t *json = read_streamed_json(&reply, PAGE_MAX, ret_pieces);
     pages_search_page_end(&reply);
-    json_t *json = json_loads(buf_cstr(&page), JSON_REJECT_DUPLICATES, &error);
-    if (!json) {
-        fail_msg("%s: %s", error.text, buf_cstr(&page));
-    }
-    buf_fini(&page);
     return json;
 }
 
