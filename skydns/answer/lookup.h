@@ -139,8 +139,8 @@ const struct store_record *lookup_alias(const struct view *view, const struct dn
  * closest to the root. Keeps all records if that one has no group or the closest disagree. */
 void lookup_keep_group(struct lookup *lookup, struct lookup_span *span);
 
-/* Keeps the records that are near the client, of each kind that has any. Returns how many it drops.
- */
+/* Keeps the records that are near the client, of each kind that has any (near.c). Returns how many
+ * it drops. */
 size_t lookup_keep_near(struct lookup *lookup, const struct near *near, struct lookup_span *span);
 
 /* Returns the i-th record of a span, which the store owns. */
