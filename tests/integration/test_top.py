@@ -7,6 +7,7 @@ import signal
 import socket
 import subprocess
 import threading
+from contextlib import suppress
 
 import pytest
 from bed import BIN_DIR
@@ -53,14 +54,20 @@ class FakeLive:
                 client, _ = self._listener.accept()
             except OSError:
                 return
-            if not client.recv(4096).startswith(b"GET /live "):
-                client.close()  # another page: as if there were none
-                continue
-            with self._lock:
-                self._clients.append(client)
-                client.sendall(self._head)
-                if self._event:
-                    client.sendall(self._event)
+            try:
+                self._begin(client)
+            except OSError:
+                client.close()  # it has ended; it may come again
+
+    def _begin(self, client: socket.socket) -> None:
+        if not client.recv(4096).startswith(b"GET /live "):
+            client.close()  # another page: as if there were none
+            return
+        with self._lock:
+            client.sendall(self._head)
+            if self._event:
+                client.sendall(self._event)
+            self._clients.append(client)
 
     def send(self, event) -> None:
         """To those connected, and first of all to those who come."""
@@ -68,7 +75,8 @@ class FakeLive:
         with self._lock:
             self._event = b"data: " + text + b"\n\n"
             for client in self._clients:
-                client.sendall(self._event)
+                with suppress(OSError):  # it has ended
+                    client.sendall(self._event)
 
     def close(self) -> None:
         self._listener.shutdown(socket.SHUT_RDWR)
