@@ -90,6 +90,9 @@ class Peer:
             except OSError:
                 return
             with self._lock:
+                if self._listener is not listener:  # refuse() has closed all others
+                    client.close()
+                    return
                 self.accepted += 1
                 script = self._script
                 self._open.add(client)

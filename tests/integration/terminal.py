@@ -71,7 +71,8 @@ class Terminal:
     def status(self) -> int:
         """Of the program, when it has ended."""
         self.wait(lambda _: self.process.poll() is not None, "its end")
-        self._read(0)
+        while select.select([self.master], [], [], 0)[0]:  # a read takes 4 kB at most
+            self._read(0)
         return self.process.returncode
 
     def attributes(self) -> list:
