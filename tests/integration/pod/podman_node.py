@@ -101,6 +101,9 @@ class PodmanNode:
         for name in list(self._pods):
             self._remove(name)
         self._api.close()
+        # Other tests use this space.
+        rules = "nft delete table ip services; " if self._has_rules() else ""
+        self._space.output(["sh", "-ec", f"{rules}ip link del cni0; ip addr del {API}/32 dev lo"])
 
     # ---- For its users ----
 
