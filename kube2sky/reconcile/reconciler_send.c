@@ -391,7 +391,7 @@ static void promise_places(struct reconciler *r)
 
 /* Returns whether a plan that was begun in an earlier turn may go on. Claims that have become due
  * since do not stop it: they are of later objects. */
-static bool can_go_on(const struct reconciler *r)
+static bool can_go_on(struct reconciler *r)
 {
     const struct key_source *records = &r->feeds[KEY_SOURCE_RECORDS];
     return key_source_is_whole(records) && !records->is_mid_publication &&
