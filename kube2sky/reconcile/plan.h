@@ -40,7 +40,7 @@ enum { PLAN_KEPT_BYTES = 128 * 1024 };
 
 void plan_build_nothing(struct plan *ret_plan);
 
-/* Where the comparison of an owner's keys goes on; zero at first. */
+/* Holds where the comparison of an owner's keys goes on; zero at first. */
 struct plan_place {
     size_t desired;   /* index of the next desired key, */
     size_t actual;    /* and of etcd's */

@@ -16,36 +16,9 @@
 #include "kube2sky/reconcile/actual.h"
 #include "kube2sky/reconcile/config_keys_internal.h"
 #include "kube2sky/reconcile/key_source_internal.h"
-#include "kube2sky/reconcile/planner_reverse_internal.h"
 
 /* Other writers' keys can be as long as a request to etcd, 1.5 MiB by default. */
 enum { ETCD_KEY_MAX = 16 * 1024 * 1024 };
-
-/* Adds to the list for pages; frees both texts. */
-static void note_flaw(struct planner *planner, char *what, char *why)
-{
-    if (planner->config.flaws) {
-        flaw_list_add(planner->config.flaws, what, why);
-    }
-    free(what);
-    free(why);
-}
-
-static void planner_on_dropped(void *data, const struct naming_drop *drop)
-{
-    static struct log_limit limit = {.burst = 10};
-    struct planner *planner = data;
-    planner->dropped++;
-    planner_note_drop(planner, drop);
-    note_flaw(planner,
-              xasprintf("%s %s%s%s", drop->kind, drop->ns, *drop->ns ? "/" : "", drop->name),
-              xasprintf("%s `%s`: cannot be part of a key", drop->what, drop->value));
-    if (log_limit_pass(&limit)) {
-        log_warn("part of an object cannot be part of a key, left out", LOG_STR("kind", drop->kind),
-                 LOG_STR("namespace", drop->ns), LOG_STR("name", drop->name),
-                 LOG_STR("what", drop->what), LOG_STR("value", drop->value));
-    }
-}
 
 /* Ignores dropped parts, which were reported when the owner claimed. */
 static void planner_ignore_dropped(void *data UNUSED, const struct naming_drop *drop UNUSED)
@@ -110,334 +83,6 @@ void planner_fini(struct planner *planner)
     plan_fini(&planner->left);
     plan_fini(&planner->withheld);
     free(planner->port_fault);
-}
-
-/* ---- Claiming ---- */
-
-static void set_too_large(struct planner *planner, struct owner *owner, bool is_too_large)
-{
-    planner->too_large += is_too_large;
-    planner->too_large -= owner->is_too_large;
-    owner->is_too_large = is_too_large;
-}
-
-static void on_winner_changed(void *data, const struct ip *ip)
-{
-    struct planner *planner = data;
-    ip_list_add(&planner->touched, ip);
-}
-
-/* Adds planner->touched to the owner's, and keeps only the addresses that it does not win. */
-static void planner_note_touched(struct planner *planner, struct owner *owner)
-{
-    struct ip_list *touched = &planner->touched;
-    size_t kept = 0;
-    for (size_t i = 0; owner->touched && i < owner->touched->count; i++) {
-        ip_list_add(touched, &owner->touched->ips[i]);
-    }
-    for (size_t i = 0; i < touched->count; i++) {
-        if (!planner_reverse_wins(planner, owner, &touched->ips[i])) {
-            touched->ips[kept++] = touched->ips[i];
-        }
-    }
-    touched->count = kept;
-    ip_list_seal(touched);
-    owners_free_touched(owner);
-    if (kept) {
-        owner->touched = xmalloc(sizeof(*owner->touched));
-        *owner->touched = *touched;
-        *touched = (struct ip_list){.ips = NULL};
-    }
-}
-
-bool planner_is_name_taken(const void *data, struct slice name_key, struct slice key)
-{
-    const struct external_keys *keys = data;
-    return external_keys_has_other(keys, name_key, NULL, NULL) ||
-           (external_keys_revision(keys, key) && !external_keys_owner(keys, key).len);
-}
-
-/* Fills `desired` and `others` with the owner's external names; those beyond its room are others.
- */
-static void name_aliases(struct planner *planner, const struct naming_config *naming,
-                         const struct owner *owner)
-{
-    const struct planner_config *config = &planner->config;
-    size_t names_max = naming_records_max(naming);
-    owner_objects_clear(&planner->objects);
-    claims_clear(&planner->claims);
-    desired_clear(&planner->desired);
-    desired_clear(&planner->others);
-    planner->desired.bytes_max = naming_bytes_max(naming);
-    if (config->aliases && inventory_selects(config->inventory, owner->id)) {
-        external_aliases_build(config->aliases, owner->id, names_max, planner_is_name_taken,
-                               config->external_keys, &planner->desired, &planner->others);
-    }
-    if (planner->desired.is_beyond) {
-        names_max = naming_bytes_max(naming) / EXTERNAL_ALIASES_RECORD_BYTES;
-        external_aliases_build(config->aliases, owner->id, names_max, planner_is_name_taken,
-                               config->external_keys, &planner->desired, &planner->others);
-        assert(!planner->desired.is_beyond);
-    }
-}
-
-/* Begins to name the owner. Its names are complete if planner->job.naming is NULL afterwards. */
-static void begin_names(struct planner *planner, const struct naming_config *naming,
-                        const struct owner *owner)
-{
-    struct planner_job *job = &planner->job;
-    planner_forget_names(planner);
-    if (owner_is_alias(owner)) {
-        name_aliases(planner, naming, owner);
-    } else if (slice_equal(owner->id, slice_str(EXTERNAL_PUBLIC_OWNER))) {
-        owner_objects_clear(&planner->objects);
-        claims_clear(&planner->claims);
-        naming_build_public(naming, planner->config.external.is_public, &planner->desired);
-    } else {
-        inventory_get(planner_inventory(planner, owner->id), owner->id, &planner->objects);
-        job->naming = naming_begin(naming, &planner->objects, &planner->desired, &planner->claims);
-    }
-    job->listed = owner_objects_work(&planner->objects);
-    job->is_outdated = false;
-}
-
-static int end_names(struct planner *planner, const struct owner *owner, struct err *err)
-{
-    struct planner_job *job = &planner->job;
-    int r = job->naming ? naming_end(STEAL(job->naming), err) : 0;
-    if (r == 0 && !job->is_outdated) {
-        buf_append_slice(&planner->named, owner->id);
-    }
-    return r;
-}
-
-void planner_forget_names(struct planner *planner)
-{
-    planner->job.is_outdated = true;
-    buf_clear(&planner->named);
-}
-
-/* ---- Portions ---- */
-
-/* Allows setbacks in a row. A page that is asked for again and again, or another writer that keeps
- * changing a key, does not hold up an owner for ever. */
-enum { SETBACKS_MAX = 3 };
-
-static void note_setback(struct planner *planner, const struct owner *owner)
-{
-    struct planner_setbacks *setbacks = &planner->setbacks;
-    setbacks->count = setbacks->owner == owner ? setbacks->count + 1 : 1;
-    setbacks->owner = owner;
-}
-
-/* Returns whether the owner must be done at once now. */
-static bool has_had_setbacks(const struct planner *planner, const struct owner *owner)
-{
-    return planner->setbacks.owner == owner && planner->setbacks.count >= SETBACKS_MAX;
-}
-
-const struct owner *planner_claiming(const struct planner *planner)
-{
-    return planner->job.is_plan ? NULL : planner->job.owner;
-}
-
-const struct owner *planner_planning(const struct planner *planner)
-{
-    return planner->job.is_plan ? planner->job.owner : NULL;
-}
-
-static void end_job(struct planner *planner)
-{
-    struct planner_job *job = &planner->job;
-    naming_free(job->naming);
-    plan_place_fini(&job->place);
-    *job = (struct planner_job){.owner = NULL};
-}
-
-void planner_give_up(struct planner *planner)
-{
-    if (planner->job.owner) {
-        note_setback(planner, planner->job.owner);
-        end_job(planner);
-    }
-}
-
-static void open_job(struct planner *planner, const struct owner *owner, bool is_plan)
-{
-    planner_give_up(planner);
-    planner->job.owner = owner;
-    planner->job.is_plan = is_plan;
-}
-
-static void finish_job(struct planner *planner)
-{
-    if (planner->setbacks.owner == planner->job.owner) {
-        planner->setbacks = (struct planner_setbacks){.owner = NULL};
-    }
-    end_job(planner);
-}
-
-void planner_note_objects(struct planner *planner, const struct owner *owner)
-{
-    planner_forget_names(planner);
-    planner->job.has_changed |= planner->job.owner == owner;
-}
-
-void planner_note_keys(struct planner *planner, const struct owner *owner)
-{
-    planner->job.is_touched |= planner->job.owner == owner;
-}
-
-bool planner_has_changed(const struct planner *planner, const struct owner *owner)
-{
-    return planner->job.owner == owner && planner->job.has_changed;
-}
-
-/* Takes work that was done at once from the budget. */
-static void spend(size_t *budget, size_t work)
-{
-    *budget -= work < *budget ? work : *budget;
-}
-
-/* Returns whether the owner has room for these records beside those that it was last planned for.
- * If not, it is named as a whole. */
-static bool has_room_for(struct planner *planner, const struct owner *owner,
-                         const struct desired *come)
-{
-    const struct naming_config *naming = &planner->naming;
-    owners_base(planner->config.owners, owner, &planner->base);
-    return owner->desired_count + come->count <= naming_records_max(naming) &&
-           key_room_text_bytes(owner, buf_slice(&planner->base)) + come->bytes.len <=
-               naming_bytes_max(naming);
-}
-
-bool planner_note_change(struct planner *planner, struct owner *owner,
-                         const struct slice_change *change)
-{
-    struct slice_difference *difference = slice_difference_new(&planner->naming, change);
-    if (difference && !has_room_for(planner, owner, &difference->come)) {
-        slice_difference_free(difference);
-        difference = NULL;
-    }
-    owners_free_difference(owner);
-    owner->difference = difference;
-    planner_tell_changed(planner, owner);
-    return difference != NULL;
-}
-
-static size_t claim_difference(struct planner *planner, struct owner *owner)
-{
-    const struct slice_difference *difference = owner->difference;
-    if (planner->config.has_reverse) {
-        ip_list_clear(&planner->touched);
-        reverse_change(planner->reverse, owner->id, &difference->claims_gone,
-                       &difference->claims_come, on_winner_changed, planner);
-        planner_note_touched(planner, owner);
-    }
-    return 1 + difference->come.count + difference->gone.count;
-}
-
-/* Returns the size of the work on the owner last named: the larger of its input and output. */
-static size_t work_done(const struct planner *planner)
-{
-    size_t in = planner->job.listed, out = planner->desired.count;
-    return in > out ? in : out;
-}
-
-/* Claims the external names that the Service asks for; owners whose names change are planned again.
- */
-static void claim_aliases(struct planner *planner, const struct owner *owner)
-{
-    const struct kube_object *service = planner->objects.service;
-    bool is_known = service || !planner->objects.is_in_doubt;
-    if (!planner->config.aliases || !is_known ||
-        !slice_has_prefix(owner->id, slice_str(SERVICE_PREFIX))) {
-        return;
-    }
-    const struct alias_owner_object owner_object = {
-        .id = owner->id,
-        .ns = owner_namespace(owner),
-        .target = slice_of(owner->id.ptr + OWNER_PREFIX_LEN, owner->id.len - OWNER_PREFIX_LEN),
-        .created_s = service ? service->service.created_s : 0,
-        .rank = ALIAS_OF_SERVICE,
-    };
-    external_aliases_set_text(planner->config.aliases, &owner_object,
-                              slice_str(service ? service->service.aliases : ""));
-    external_aliases_tell(planner->config.aliases, owner_object.target); /* inventory_selects */
-}
-
-static void end_claim(struct planner *planner, struct owner *owner)
-{
-    static struct log_limit limit = {.burst = 10};
-    struct err err = {.code = 0};
-    int r = end_names(planner, owner, &err);
-    owner->is_in_doubt = r < 0 || planner->objects.is_in_doubt;
-    set_too_large(planner, owner, r < 0);
-    owner->is_too_long = planner->desired.is_beyond;
-    if (r < 0) {
-        claims_clear(&planner->claims);
-        note_flaw(planner, xstrndup(owner->id.ptr, owner->id.len), xstrdup(err.msg));
-        if (log_limit_pass(&limit)) {
-            log_error("too many records for one owner, its keys are unchanged",
-                      LOG_SLICE("owner", owner->id), LOG_STR("error", err.msg));
-        }
-    }
-    if (planner->config.has_reverse) {
-        ip_list_clear(&planner->touched);
-        reverse_set(planner->reverse, owner->id, &planner->claims, on_winner_changed, planner);
-        planner_reverse_decide_pod(planner, owner);
-        planner_note_touched(planner, owner);
-    }
-    planner_tell_claimed(planner, owner, r < 0 ? err.msg : NULL);
-}
-
-/* Goes on with the names. Returns whether they are complete. */
-static bool go_on_naming(struct planner *planner, size_t *budget)
-{
-    struct planner_job *job = &planner->job;
-    size_t unlimited = SIZE_MAX;
-    return !job->naming ||
-           naming_go_on(job->naming, has_had_setbacks(planner, job->owner) ? &unlimited : budget);
-}
-
-bool planner_claim(struct planner *planner, struct owner *owner, size_t *budget, size_t *ret_work)
-{
-    if (owner->difference) {
-        planner_give_up(planner);
-        *ret_work = claim_difference(planner, owner);
-        spend(budget, *ret_work);
-        return true;
-    }
-    if (planner_claiming(planner) != owner) {
-        open_job(planner, owner, false);
-        begin_names(planner, &planner->naming, owner);
-        claim_aliases(planner, owner);
-        planner_tell_objects(planner, owner);
-    }
-    if (!go_on_naming(planner, budget)) {
-        return false;
-    }
-    end_claim(planner, owner);
-    *ret_work = 1 + work_done(planner);
-    spend(budget, 1 + planner->job.listed);
-    finish_job(planner);
-    return true;
-}
-
-int planner_look(struct planner *planner, const struct owner *owner,
-                 void (*dropped)(void *data, const struct naming_drop *drop), void *data,
-                 struct err *err)
-{
-    struct naming_config naming = planner->naming;
-    naming.dropped = dropped;
-    naming.data = data;
-    size_t unlimited = SIZE_MAX;
-    planner_give_up(planner);
-    begin_names(planner, &naming, owner);
-    if (planner->job.naming) {
-        (void)naming_go_on(planner->job.naming, &unlimited);
-    }
-    return end_names(planner, owner, err);
 }
 
 /* ---- Keys about clients ---- */
@@ -558,8 +203,8 @@ bool planner_wants_external(struct planner *planner, struct slice id)
 static void note_too_long(struct planner *planner, const struct owner *owner)
 {
     static struct log_limit limit = {.burst = 10};
-    note_flaw(planner, xstrndup(owner->id.ptr, owner->id.len),
-              xstrdup("more zones of addresses than 256 KiB: clients get all addresses"));
+    planner_note_flaw(planner, xstrndup(owner->id.ptr, owner->id.len),
+                      xstrdup("more zones of addresses than 256 KiB: clients get all addresses"));
     if (log_limit_pass(&limit)) {
         log_warn("zones of a Service's addresses have no room, left out",
                  LOG_SLICE("owner", owner->id), LOG_INT("bytes", TOPOLOGY_VALUE_MAX));
@@ -716,7 +361,7 @@ static bool go_on_comparing(struct planner *planner, const struct owner *owner, 
     if (owner_is_alias(owner)) {
         leave_aliases(planner, planned);
     }
-    planned->work += work_done(planner) + owner->actual.count;
+    planned->work += planner_job_work(planner) + owner->actual.count;
     return true;
 }
 
@@ -728,7 +373,7 @@ static void plan_too_large(struct planner *planner, const struct owner *owner, s
     planner_reverse_plan_addresses(planner, owner, &planner->claims, planned);
     append_ops(plan, &planner->reverse_plan, ETCD_OP_PUT);
     append_ops(plan, &planner->reverse_plan, ETCD_OP_DELETE);
-    planned->work += work_done(planner);
+    planned->work += planner_job_work(planner);
 }
 
 /* Begins the plan of an owner that has names, unless it has just claimed. */
@@ -738,7 +383,7 @@ static void begin_objects(struct planner *planner, const struct owner *owner)
     naming.dropped = planner_ignore_dropped;
     planner->job.is_named = slice_equal(buf_slice(&planner->named), owner->id);
     if (!planner->job.is_named) {
-        begin_names(planner, &naming, owner);
+        planner_job_begin_names(planner, &naming, owner);
     }
 }
 
@@ -749,19 +394,19 @@ static bool go_on_objects(struct planner *planner, const struct owner *owner, si
     struct planner_job *job = &planner->job;
     struct err ignored; /* was reported when the owner claimed */
     size_t unlimited = SIZE_MAX;
-    size_t *left = has_had_setbacks(planner, owner) ? &unlimited : budget;
+    size_t *left = planner_job_has_setbacks(planner, owner) ? &unlimited : budget;
     if (job->step == PLANNER_NAMES) {
-        if (!go_on_naming(planner, budget)) {
+        if (!planner_job_go_on_naming(planner, budget)) {
             return false;
         }
-        if (!job->is_named && end_names(planner, owner, &ignored) < 0) {
+        if (!job->is_named && planner_job_end_names(planner, owner, &ignored) < 0) {
             plan_too_large(planner, owner, plan);
             return true;
         }
         begin_comparison(planner, owner, plan);
-        spend(budget, job->planned.work);
+        planner_job_spend(budget, job->planned.work);
     } else if (job->is_touched) {
-        note_setback(planner, owner);
+        planner_job_note_setback(planner, owner);
         begin_comparison(planner, owner, plan);
     }
     return go_on_comparing(planner, owner, left, plan);
@@ -843,7 +488,7 @@ static void fit_into_room(struct planner *planner, const struct owner *owner,
 /* ---- Planning ---- */
 
 /* Returns whether the owner has names, which may be many. */
-static bool has_names(const struct owner *owner)
+static bool has_named_keys(const struct owner *owner)
 {
     return owner->class == OWNER_RECORDS && !owner->difference &&
            !slice_has_prefix(owner->id, slice_str(ARPA_PREFIX));
@@ -872,24 +517,24 @@ bool planner_plan_some(struct planner *planner, const struct owner *owner, size_
 {
     struct planner_job *job = &planner->job;
     if (planner_planning(planner) != owner) {
-        open_job(planner, owner, true);
+        planner_job_open(planner, owner, true);
         job->planned = (struct planned){.work = 1};
         empty_plans(planner, ret_plan);
-        if (has_names(owner)) {
+        if (has_named_keys(owner)) {
             begin_objects(planner, owner);
         }
     }
-    if (!has_names(owner)) {
+    if (!has_named_keys(owner)) {
         plan_few(planner, owner, &job->planned, ret_plan);
-        spend(budget, job->planned.work);
+        planner_job_spend(budget, job->planned.work);
     } else if (!go_on_objects(planner, owner, budget, ret_plan)) {
         return false;
     }
     job->planned.reverse_ops = planner->reverse_plan.op_count;
     fit_into_room(planner, owner, &job->planned, ret_plan);
-    spend(budget, ret_plan->op_count);
+    planner_job_spend(budget, ret_plan->op_count);
     *ret_planned = job->planned;
-    finish_job(planner);
+    planner_job_finish(planner);
     return true;
 }
 

@@ -274,4 +274,68 @@ bool planner_decide_reverse(struct planner *planner, struct slice key);
  * plan. */
 struct slice planner_reverse_owner(const struct planner *planner, struct slice key);
 
+/* ---- The planner's files only ---- */
+
+/* planner_claim.c: names the owner of a job, in portions. */
+
+/* Give up what is to go on and begin another job; and end it when it is done. */
+void planner_job_open(struct planner *planner, const struct owner *owner, bool is_plan);
+void planner_job_finish(struct planner *planner);
+
+/* Begins to name the owner. Its names are complete if planner->job.naming is NULL afterwards. */
+void planner_job_begin_names(struct planner *planner, const struct naming_config *naming,
+                             const struct owner *owner);
+
+/* Goes on with the names. Returns whether they are complete. */
+bool planner_job_go_on_naming(struct planner *planner, size_t *budget);
+
+/* Ends the naming; without more changes of objects, planner->named has the owner's id now. Fails if
+ * it has too many records, or bytes of them. */
+int planner_job_end_names(struct planner *planner, const struct owner *owner,
+                          struct err *err) MUST_CHECK;
+
+/* Returns the size of the work on the owner last named: the larger of its input and output. */
+size_t planner_job_work(const struct planner *planner);
+
+/* Takes work that was done at once from the budget. */
+void planner_job_spend(size_t *budget, size_t work);
+
+/* Note that the owner's job begins again; and return whether it must be done at once now. */
+void planner_job_note_setback(struct planner *planner, const struct owner *owner);
+bool planner_job_has_setbacks(const struct planner *planner, const struct owner *owner);
+
+/* Adds to the list for pages; frees both texts. */
+void planner_note_flaw(struct planner *planner, char *what, char *why);
+
+/* Counts and tells a part that was dropped while an owner claims; data: the planner. */
+void planner_on_dropped(void *data, const struct naming_drop *drop);
+
+/* planner_reverse.c: whose name an address has, and when its key may change. */
+
+/* Returns the owner that etcd's key of the address names, for struct reverse_config; empty: none of
+ * ours. */
+struct slice planner_reverse_holder(void *data, const struct ip *ip);
+
+/* Returns whether the owner wins the address's name. */
+bool planner_reverse_wins(const struct planner *planner, const struct owner *owner,
+                          const struct ip *ip);
+
+/* Adds a pod's address to planner->touched. A pod claims no name, but decides which owner its
+ * address may name, and whether a key whose owner is in doubt may change. */
+void planner_reverse_decide_pod(struct planner *planner, const struct owner *owner);
+
+/* Withholds the operation from the plan until it may be written. */
+void planner_withhold(struct planner *planner, const struct etcd_op *op, int64_t revision,
+                      struct planned *planned);
+
+/* Compares one reverse key, planner->key, with its desired value. ip NULL: the key is of no
+ * address. winner NULL: the address has no name. */
+void planner_reverse_plan_key(struct planner *planner, const struct owner *owner,
+                              const struct ip *ip, const struct reverse_winner *winner,
+                              struct planned *planned);
+
+/* Plans the addresses that the owner wins with these claims, and those that it touched. */
+void planner_reverse_plan_addresses(struct planner *planner, const struct owner *owner,
+                                    const struct claims *claims, struct planned *planned);
+
 #endif

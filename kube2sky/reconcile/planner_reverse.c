@@ -1,4 +1,5 @@
-#include "kube2sky/reconcile/planner_reverse_internal.h"
+/* Plans reverse keys: whose name an address has, and when its key may change. */
+#include "kube2sky/reconcile/planner_internal.h"
 
 #include "kube2sky/naming/contract.h"
 #include "kube2sky/reconcile/reverse_keys_internal.h"
