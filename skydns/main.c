@@ -23,6 +23,7 @@
 #include "skydns/config/certificate.h"
 #include "skydns/config/live_config.h"
 #include "skydns/confine/confinement.h"
+#include "skydns/confine/process_limits.h"
 #include "skydns/external/cache_counts.h"
 #include "skydns/handover/handover.h"
 #include "skydns/http_pages.h"
@@ -281,6 +282,7 @@ int main(int argc, char **argv)
     }
     privileges_begin(&p->flags.user);
     confine_to_files(p);
+    descriptor_table_make();
     log_start();
     record_json_use_xalloc();
     p->start_s = clock_wall_s();

@@ -1,10 +1,12 @@
 #include "skydns/confine/process_limits.h"
 
+#include <fcntl.h>
 #include <sched.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include "common/base/cleanup.h"
 #include "common/base/log.h"
@@ -176,6 +178,22 @@ static size_t raise_limit(size_t wanted)
         limit = setrlimit(RLIMIT_NOFILE, &raised) == 0 ? raised : limit;
     }
     return limit.rlim_cur;
+}
+
+void descriptor_table_make(void)
+{
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) == 0) {
+        const size_t size = at_most(DESCRIPTOR_TABLE_SIZE, limit.rlim_max);
+        const struct rlimit raised = {.rlim_cur = size, .rlim_max = limit.rlim_max};
+        const int last = setrlimit(RLIMIT_NOFILE, &raised) == 0
+                             ? fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, (int)size - 1)
+                             : -1;
+        if (last >= 0) {
+            (void)close(last); /* a copy */
+        }
+        (void)setrlimit(RLIMIT_NOFILE, &limit); /* succeeds: as it was */
+    }
 }
 
 size_t descriptor_limit_pages(size_t wanted)

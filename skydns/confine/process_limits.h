@@ -13,6 +13,16 @@ unsigned cpu_limit(void);
 /* Returns only the quota, read from these two folders; 0: none. For cpu_limit and tests. */
 unsigned cpu_limit_quota(const char *proc_cgroup, const char *sys_root);
 
+/* Bounds what descriptor_limit_raise wants: a power of two, as the kernel's table has places. */
+enum { DESCRIPTOR_TABLE_SIZE = 32768 };
+
+/* Makes the kernel's table of descriptors as large as it will ever be, 8 bytes each, or as the hard
+ * limit allows. Main thread, before any other: as long as there are no others, that takes no time.
+ * Later, each time the table must double, the thread that opens one descriptor too many waits until
+ * all CPUs have noticed (expand_fdtable): some 10 ms, six times on the way to 10,000, in the middle
+ * of a socket(2) or accept(2), while its clients wait. If it fails, that remains so. */
+void descriptor_table_make(void);
+
 /* Shares of the descriptors that the process may open (RLIMIT_NOFILE): clients' TCP connections;
  * those over TLS, HTTPS, HTTP and gRPC; sockets to upstreams; and everything else (UDP, HTTP, etcd,
  * files), whose share is reserved under any limit.

@@ -1,6 +1,7 @@
 /* How descriptors are shared out, for several limits, and that the soft limit is raised. */
 #include <stdint.h>
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -113,6 +114,35 @@ UNIT_TEST(test_soft_limit_is_raised)
 {
     check_that_the_soft_limit_is_raised(&plain, ALL_WANT);
     check_that_the_soft_limit_is_raised(&streams, WITH_STREAMS);
+}
+
+/* Its size, in places. */
+static size_t table_size(void)
+{
+    char line[128];
+    size_t size = 0;
+    FILE *file = fopen("/proc/self/status", "re");
+    assert_non_null(file);
+    while (size == 0 && fgets(line, sizeof(line), file)) {
+        (void)sscanf(line, "FDSize: %zu", &size);
+    }
+    assert_int_equal(fclose(file), 0);
+    return size;
+}
+
+/* No later descriptor makes it grow; the soft limit stays. */
+UNIT_TEST(test_the_table_has_its_size)
+{
+    struct rlimit before, after;
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+    const size_t want =
+        before.rlim_max < DESCRIPTOR_TABLE_SIZE ? before.rlim_max : DESCRIPTOR_TABLE_SIZE;
+    assert_in_range(WITH_STREAMS, 0, DESCRIPTOR_TABLE_SIZE);
+    descriptor_table_make();
+    assert_true(table_size() >= want);
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &after), 0);
+    assert_int_equal(after.rlim_cur, before.rlim_cur);
+    assert_int_equal(fcntl((int)want - 1, F_GETFD), -1);
 }
 
 /* Must be the last test: a lowered hard limit stays. */
