@@ -29,10 +29,6 @@ static void answer_now(struct resolver *r, struct deferred *d);
 /* Time between log lines about refused clients. */
 enum { REFUSAL_PAUSE_MS = 60 * 60 * 1000 };
 
-/* The longest time that the loop waits when many stale timeouts come together, beside one of them.
- */
-enum { TIMEOUT_PORTION_US = 1000 };
-
 struct engine_query resolver_query(struct resolver *r, const struct deferred *d)
 {
     return owned_query_open(&d->query, clock_wall_s(), clock_monotonic_ms(),
@@ -460,7 +456,7 @@ void resolver_time_out(struct resolver *r)
         } else {
             (void)answer_stale(r, d); /* false: it goes on waiting */
         }
-        if (clock_monotonic_us() - begun_us >= TIMEOUT_PORTION_US) {
+        if (clock_monotonic_us() - begun_us >= FORWARDER_PORTION_US) {
             break;
         }
     }

@@ -23,10 +23,10 @@
  * whose CNAMEs lead on and on. A question that a stub zone with a fallback denies waits in the same
  * way for the same question to the general upstreams, whose response is its own.
  *
- * The first waiting query has the response at once. For others, clients take turns, in portions of
- * a millisecond, between which the loop goes on (reply_portions_internal.h). A question goes on
- * when no query waits for it any more, or none ever did: its response is still worth caching. Such
- * questions end when one that clients wait for needs their sockets.
+ * The first waiting query has the response at once. For others, clients take turns, in portions
+ * between which the loop goes on (reply_portions_internal.h). A question goes on when no query waits
+ * for it any more, or none ever did: its response is still worth caching. Such questions end when
+ * one that clients wait for needs their sockets.
  *
  * On the resolver's loop and thread, but for forwarder_zone_state. */
 #ifndef SKYDNS_UPSTREAM_FORWARDER_H
@@ -62,6 +62,11 @@ enum {
      * this. When all names of a full cache are refreshed every few seconds, some hundred are
      * outstanding. */
     FORWARDER_BACKGROUND_MAX = 256,
+    /* Bounds a portion, beside one piece, of what the loop has to do for many at once: queries to
+     * begin, waiting ones to answer, timeouts. Sockets are served between two portions, so that
+     * another client waits for one: about as long as its answer takes on an idle loop. A turn of
+     * the loop costs some 5 us. */
+    FORWARDER_PORTION_US = 100,
     /* Bounds how often one question is followed from one stub zone's upstreams to others. */
     FORWARDER_LEGS_MAX = 4,
 };

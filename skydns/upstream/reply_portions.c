@@ -80,7 +80,7 @@ static void on_portion(struct ev_loop *loop, ev_async *next, int revents)
         wait->cb(wait->data, &s->reply);
         count_bytes(s);
         end_wait(s);
-        if (clock_monotonic_us() - begun_us >= REPLY_PORTION_US) {
+        if (clock_monotonic_us() - begun_us >= FORWARDER_PORTION_US) {
             break;
         }
     }

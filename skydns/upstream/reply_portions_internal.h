@@ -1,5 +1,6 @@
-/* Passes a question's outcome to the waiting queries after the first, in portions. One takes a
- * millisecond at most, in each turn of the loop, so that sockets are served between two.
+/* Passes a question's outcome to the waiting queries after the first, in portions. Each
+ * takes FORWARDER_PORTION_US, in a turn of the loop of its own, so that sockets are served between
+ * two.
  *
  * Clients take turns (fair_queue.h), whatever they wait for: thousands of queries of one client
  * delay another's by one.
@@ -21,8 +22,6 @@ struct forwarder_counts;
 struct reply_portions;
 
 enum {
-    /* The longest portion, beside one callback. */
-    REPLY_PORTION_US = 1000,
     /* Bounds all shared responses, their tables and forms: 64 of the largest, or some ten thousand
      * of the usual ones. Only one response's forms may exceed it. Over the bound, the waiting
      * queries get DROPPED in their turn; a response that can be cached is in the cache by then. */

@@ -47,7 +47,7 @@ static void reply_portions_on_told(void *data, const struct forwarder_reply *rep
     if (w->forgets) {
         forwarder_forget(&w->forgets->wait);
     }
-    while (clock_monotonic_us() - begun_us < REPLY_PORTION_US) {
+    while (clock_monotonic_us() - begun_us < FORWARDER_PORTION_US) {
     }
 }
 
