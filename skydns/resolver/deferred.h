@@ -1,6 +1,7 @@
 /* Defers a query from the thread that received it to the resolver's thread, which can wait: with
  * its own data (owned_query.h), never a pointer into the store. It travels through a bounded ring
- * with one producer and one consumer; neither ever waits for the other. */
+ * with one producer and one consumer; neither ever waits for the other. Clients leave it in turns,
+ * so that another's burst delays a query by one of each such client. */
 #ifndef SKYDNS_RESOLVER_DEFERRED_H
 #define SKYDNS_RESOLVER_DEFERRED_H
 
@@ -58,13 +59,14 @@ struct deferred_origin {
 };
 
 struct deferred {
+    /* Its turn is the ring's; then the wait is the resolver's, for the response to FORWARD. */
+    struct forwarder_wait wait;
     /* The resolver's: its list of deferred queries, and their outstanding external
      * questions. */
     TAILQ_ENTRY(deferred) entry;
     struct resolver *resolver;
     struct lookup *lookup;
     struct pooled_query *pooled; /* the copy that the walker or the signers have of it; else NULL */
-    struct forwarder_wait wait;  /* for the response to FORWARD */
     TAILQ_ENTRY(deferred) timeout_entry; /* while is_patient */
     bool is_patient;                     /* in time, a stale answer will do */
     bool is_scan;                        /* `pooled` is the walker's */
@@ -111,7 +113,8 @@ bool deferred_ring_push(struct deferred_ring *ring, struct deferred *deferred) M
 /* Returns how many more fit. The producer's thread. */
 size_t deferred_ring_room(const struct deferred_ring *ring);
 
-/* Takes the oldest query. NULL: the ring is empty. The consumer's thread. */
+/* Takes the oldest query of the client whose turn it is. NULL: the ring is empty. The consumer's
+ * thread. */
 struct deferred *deferred_ring_pop(struct deferred_ring *ring);
 
 #endif

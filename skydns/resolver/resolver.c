@@ -14,10 +14,6 @@
 #include "skydns/upstream/loop_check.h"
 #include "skydns/upstream/tls_pool.h"
 
-/* Bounds the queries taken from each ring in one turn of the loop, so that TCP and timers get their
- * turns. */
-enum { TAKES_A_TURN = 64 };
-
 /* ---- Queries in ---- */
 
 static void begin_or_refuse(struct resolver *r, struct deferred *d)
@@ -34,20 +30,29 @@ static void begin_or_refuse(struct resolver *r, struct deferred *d)
     }
 }
 
+/* Takes one query from each ring. Returns false when all are empty. */
+static bool take_round(struct resolver *r)
+{
+    bool has_taken = false;
+    for (unsigned i = 0; i < r->ring_count; i++) {
+        struct deferred *d = deferred_ring_pop(r->rings[i]);
+        if (d) {
+            begin_or_refuse(r, d);
+            has_taken = true;
+        }
+    }
+    return has_taken;
+}
+
+/* Takes a portion of what is in the rings, so that sockets and timers get their turns. */
 static void resolver_on_wake(struct ev_loop *loop, ev_async *wake, int revents)
 {
     struct resolver *r = wake->data;
+    const int64_t begun_us = clock_monotonic_us();
     (void)revents;
-    r->rings_pending = false;
-    for (unsigned i = 0; i < r->ring_count; i++) {
-        unsigned taken = 0;
-        struct deferred *d;
-        while (taken < TAKES_A_TURN && (d = deferred_ring_pop(r->rings[i]))) {
-            begin_or_refuse(r, d);
-            taken++;
-        }
-        r->rings_pending = r->rings_pending || taken == TAKES_A_TURN;
-    }
+    do {
+        r->rings_pending = take_round(r);
+    } while (r->rings_pending && clock_monotonic_us() - begun_us < FORWARDER_PORTION_US);
     if (r->rings_pending) {
         ev_async_send(loop, wake);
     }

@@ -1,4 +1,4 @@
-/* Copies of queries, and the ring between two threads: order, the limit, nothing lost. */
+/* Copies of queries, and the ring between two threads: order, the limits, turns, nothing lost. */
 #include <stdint.h>
 
 #include <pthread.h>
@@ -170,6 +170,28 @@ UNIT_TEST(test_a_client_has_its_share)
         while ((d = deferred_ring_pop(ring))) {
             deferred_free(d);
         }
+    }
+    deferred_ring_free(ring);
+}
+
+/* However much one has there, another waits behind one of its queries. */
+UNIT_TEST(test_clients_leave_in_turns)
+{
+    enum { BEHAVING = 2 };
+    struct deferred_ring *ring = deferred_ring_new();
+    struct deferred *d;
+    for (uint32_t i = 0; deferred_ring_push(ring, d = deferred_numbered(i, 1)); i++) {
+    }
+    deferred_free(d);
+    deferred_free(deferred_ring_pop(ring)); /* the others are seen by now */
+    for (uint32_t i = 0; i < BEHAVING; i++) {
+        assert_true(deferred_ring_push(ring, deferred_numbered(i, 2)));
+    }
+    for (uint32_t i = 0; i < 2 * BEHAVING; i++) {
+        d = deferred_ring_pop(ring);
+        assert_int_equal(d->query.client.v4.sin_addr.s_addr, 1 + i % 2);
+        assert_int_equal(deferred_number_of(d), i % 2 ? i / 2 : 1 + i / 2);
+        deferred_free(d);
     }
     deferred_ring_free(ring);
 }
