@@ -138,6 +138,7 @@ class TlsNameserver:
         with contextlib.suppress(OSError):
             while True:
                 sock, _ = self._listener.accept()
+                sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
                 self.accepted += 1
                 threading.Thread(target=self._serve, args=(sock,), daemon=True).start()
 

@@ -19,6 +19,7 @@ class Attack:
         wire = dns.message.make_query(f"x00000000.{zone}", "A", id=0, **options).to_wire()
         command = [sys.executable, __file__, str(port), wire.hex()]
         self._attacker = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self._attacker.stdout.readline()  # it has begun: who measures now measures the attack
 
     def stop(self) -> int:
         """How many queries were sent."""
@@ -30,6 +31,7 @@ def _main() -> None:
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as client:
         client.bind((ATTACKER, 0))
         client.connect(("127.0.0.1", port))
+        print(flush=True)
         for number in itertools.count():
             if number % 50 == 0 and select.select([sys.stdin], [], [], 0.005)[0]:
                 break
