@@ -3,8 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/seeded_hash.h"
 #include "common/base/xalloc.h"
-#include "skydns/records/hash.h"
+#include "common/dns/dname.h"
 #include "skydns/records/rng.h"
 
 /* Twice the items, so that searches stay short. */
@@ -50,6 +51,7 @@ void rr_list_clear(struct rr_list *list)
     list->is_cut = false;
     list->least_bytes = 0;
     list->is_indexed = false;
+    list->hashed_owner = slice_of(NULL, 0);
 }
 
 static bool data_is_name(enum rr_type type)
@@ -73,31 +75,38 @@ static bool rr_excludes(const struct rr *a, const struct rr *b)
            (data_is_name(a->type) ? rr_same_name(a->data, b->data) : slice_equal(a->data, b->data));
 }
 
-static uint32_t rr_hash_name(uint32_t h, struct slice name)
+static uint32_t rr_hash_name(struct slice name)
 {
-    for (size_t i = 0; i < name.len; i++) {
-        uint8_t c = ascii_lower((uint8_t)name.ptr[i]);
-        h = hash_bytes(h, &c, 1);
+    uint8_t lower[DNAME_MAX];
+    const size_t len = name.len < sizeof(lower) ? name.len : sizeof(lower);
+    for (size_t i = 0; i < len; i++) {
+        lower[i] = ascii_lower((uint8_t)name.ptr[i]);
     }
-    return h;
+    return seeded_hash(slice_of(lower, len));
 }
 
-/* Returns one hash for records that exclude each other. */
-static uint32_t hash_rr(const struct rr *rr)
+/* Returns one hash for records that exclude each other; with a seed, as an upstream chooses records
+ * of long lists. These mostly have one owner, which is hashed once. */
+static uint32_t hash_rr(struct rr_list *list, const struct rr *rr)
 {
-    uint32_t h = rr_hash_name(HASH_START ^ rr->type, rr->owner);
+    const uint32_t odd = 0x9e3779b1;
+    if (rr->owner.ptr != list->hashed_owner.ptr || rr->owner.len != list->hashed_owner.len) {
+        list->hashed_owner = rr->owner;
+        list->owner_hash = rr_hash_name(rr->owner);
+    }
+    const uint32_t h = list->owner_hash ^ rr->type;
     if (rr->type == RR_CNAME) {
         return h;
     }
-    h ^= (uint32_t)rr->priority << 16 ^ (uint32_t)rr->weight << 8 ^ rr->port;
-    return data_is_name(rr->type) ? rr_hash_name(h, rr->data)
-                                  : hash_bytes(h, rr->data.ptr, rr->data.len);
+    const uint32_t numbers = (uint32_t)rr->priority << 16 ^ (uint32_t)rr->weight << 8 ^ rr->port;
+    return (h ^ numbers) * odd ^
+           (data_is_name(rr->type) ? rr_hash_name(rr->data) : seeded_hash(rr->data));
 }
 
 /* Returns the slot of the record that excludes this one, or the free slot for this one. */
 static uint16_t *find_slot(struct rr_list *list, const struct rr *rr)
 {
-    size_t at = hash_rr(rr) & (SLOTS - 1);
+    size_t at = hash_rr(list, rr) & (SLOTS - 1);
     while (list->slots[at] && !rr_excludes(&list->items[list->slots[at] - 1], rr)) {
         at = (at + 1) & (SLOTS - 1);
     }
@@ -113,11 +122,12 @@ static void build_index(struct rr_list *list)
     list->is_indexed = true;
 }
 
-static struct rr *find_excluding(struct rr_list *list, const struct rr *rr)
+/* Returns the record that excludes this one, which has this slot if there is an index; NULL: none.
+ */
+static struct rr *find_excluding(struct rr_list *list, const struct rr *rr, const uint16_t *slot)
 {
-    if (list->is_indexed) {
-        uint16_t slot = *find_slot(list, rr);
-        return slot ? &list->items[slot - 1] : NULL;
+    if (slot) {
+        return *slot ? &list->items[*slot - 1] : NULL;
     }
     for (size_t i = 0; i < list->count; i++) {
         if (rr_excludes(&list->items[i], rr)) {
@@ -142,7 +152,8 @@ void rr_list_add(struct rr_list *list, const struct rr *rr)
     if (list->count == UNINDEXED_MAX && !list->is_indexed) {
         build_index(list);
     }
-    struct rr *earlier = find_excluding(list, rr);
+    uint16_t *slot = list->is_indexed ? find_slot(list, rr) : NULL;
+    struct rr *earlier = find_excluding(list, rr, slot);
     if (earlier) {
         uint32_t ttl_s = earlier->ttl_s < rr->ttl_s ? earlier->ttl_s : rr->ttl_s;
         *earlier = *rr;
@@ -156,8 +167,8 @@ void rr_list_add(struct rr_list *list, const struct rr *rr)
     /* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): rr_list_init allocates them */
     list->items[list->count++] = *rr;
     list->least_bytes += least_bytes(rr);
-    if (list->is_indexed) {
-        *find_slot(list, rr) = (uint16_t)list->count;
+    if (slot) {
+        *slot = (uint16_t)list->count;
     }
 }
 

@@ -81,8 +81,10 @@ struct rr_list {
     bool is_cut;        /* there were more than RR_LIST_MAX, or than the response holds */
     size_t least_bytes; /* the fewest that they take in a message */
     struct rr *items;
-    uint16_t *slots; /* an index into items plus one; 0 is free */
-    bool is_indexed; /* slots are in use: long lists only */
+    uint16_t *slots;           /* an index into items plus one; 0 is free */
+    bool is_indexed;           /* slots are in use: long lists only */
+    struct slice hashed_owner; /* the one that was hashed last, and its hash */
+    uint32_t owner_hash;
 };
 
 void rr_list_init(struct rr_list *list);

@@ -74,7 +74,9 @@ struct encoder {
     const struct question *question;
     uint16_t name_at; /* the offset of its name in the message */
     struct writer w;
-    bool has_withdrawn; /* records: their names are still in the table */
+    bool has_withdrawn;     /* records: their names are still in the table */
+    struct slice owner;     /* of the last record, if it is not the question's name; */
+    uint16_t owner_pointer; /* points to it; 0: nothing can */
     struct name_table names;
 };
 
@@ -92,17 +94,53 @@ void encoder_free(struct encoder *encoder)
 
 /* ---- Names ---- */
 
+/* Points to the question if that is the name. */
+static bool point_to_question(struct encoder *e, struct slice name)
+{
+    const bool is_question = name.ptr == (const char *)e->question->name.wire;
+    if (is_question) {
+        writer_u16(&e->w, 0xc000 | e->name_at);
+    }
+    return is_question;
+}
+
 static void encode_write_name(struct encoder *e, struct slice name, enum name_form form)
 {
     assert(!e->has_withdrawn);
-    if (form == NAME_COMPRESSED && name.ptr == (const char *)e->question->name.wire) {
-        writer_u16(&e->w, 0xc000 | e->name_at);
+    if (form == NAME_COMPRESSED && point_to_question(e, name)) {
         return;
     }
     if (e->names.names == 0) { /* the question's name is learnt when a second name comes */
         name_table_learn(&e->names, rr_name(&e->question->name), e->name_at);
     }
     name_table_write(&e->names, name, form, &e->w);
+}
+
+static void encode_learn_owner(struct encoder *e, struct slice owner, size_t start)
+{
+    const uint8_t *written = e->w.data + start;
+    const bool is_pointer = e->w.pos - start == 2; /* the shortest name but the root has three */
+    e->owner = owner;
+    e->owner_pointer = is_pointer ? (uint16_t)(written[0] << 8 | written[1])
+                       : start <= DNS_POINTER_MAX && owner.len > 2 ? (uint16_t)(0xc000 | start)
+                                                                   : 0;
+}
+
+/* Writes the owner of a record: in thousands of records it is that of the one before. */
+static void encode_write_owner(struct encoder *e, struct slice owner)
+{
+    const size_t start = e->w.pos;
+    if (point_to_question(e, owner)) {
+        return;
+    }
+    if (e->owner_pointer && owner.ptr == e->owner.ptr && owner.len == e->owner.len) {
+        writer_u16(&e->w, e->owner_pointer);
+        return;
+    }
+    encode_write_name(e, owner, NAME_COMPRESSED);
+    if (!e->w.failed) {
+        encode_learn_owner(e, owner, start);
+    }
 }
 
 /* ---- Records ---- */
@@ -151,7 +189,7 @@ static void put_rr_head(uint8_t head[DNS_RR_HEAD], const struct rr *rr, uint16_t
 static bool encode_write_rr(struct encoder *e, const struct answer_plan *plan, const struct rr *rr)
 {
     size_t start = e->w.pos;
-    encode_write_name(e, rr->owner, NAME_COMPRESSED);
+    encode_write_owner(e, rr->owner);
     uint8_t *head = writer_take(&e->w, DNS_RR_HEAD);
     size_t data = e->w.pos;
     write_rr_data(e, rr, &plan->soa);
@@ -281,6 +319,7 @@ void encode_plan(struct encoder *encoder, const struct question *question,
     e->question = question;
     e->w = writer_of(response->bytes, limit - (question->has_edns ? EDNS_OPT_SIZE : 0));
     e->has_withdrawn = false;
+    e->owner_pointer = 0;
     name_table_begin(&e->names);
     (void)writer_take(&e->w, DNS_HEADER_SIZE); /* written last */
     const size_t records_at = write_start(e, asked);
