@@ -147,6 +147,11 @@ void tcp_clients_shake_hands(struct tcp_clients *clients, struct tcp_client *cli
     tcp_clients_rank(&clients->by_handshakes, &client->by_handshakes, now);
 }
 
+bool tcp_clients_are_alone(const struct tcp_clients *clients)
+{
+    return clients->table.count <= 1;
+}
+
 struct tcp_client *tcp_clients_most_connections(const struct tcp_clients *clients)
 {
     return tcp_clients_highest(&clients->by_connections);

@@ -6,6 +6,7 @@
 #ifndef SKYDNS_STREAMS_TCP_CLIENTS_INTERNAL_H
 #define SKYDNS_STREAMS_TCP_CLIENTS_INTERNAL_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <sys/queue.h>
 
@@ -38,6 +39,9 @@ struct tcp_client {
     /* Fields of the server. */
     unsigned turn;                       /* of the loop, in which it was last answered */
     size_t spent;                        /* of its share of that turn */
+    unsigned piece_turn;                 /* the turn in which its connections were last ready, */
+    unsigned pieces;                     /* and how many of them */
+    size_t put_off;                      /* connections that wait for its turn */
     struct tcp_connection_queue idle;    /* those that may be closed, longest idle first */
     struct tcp_connection_queue owed;    /* those that wait for late answers, longest first */
     struct tcp_connection_queue holders; /* those with buffers, longest first */
@@ -65,6 +69,9 @@ void tcp_clients_hold(struct tcp_clients *clients, struct tcp_client *client, si
 
 /* Notes how many of the client's handshakes are unfinished now. */
 void tcp_clients_shake_hands(struct tcp_clients *clients, struct tcp_client *client, size_t now);
+
+/* Returns whether there is at most one client. */
+bool tcp_clients_are_alone(const struct tcp_clients *clients);
 
 /* Return the client that has most; NULL: nobody has any. */
 struct tcp_client *tcp_clients_most_connections(const struct tcp_clients *clients);

@@ -322,7 +322,7 @@ static bool tcp_connection_set_events(struct tcp_connection *c, uint32_t events)
     if (c->is_leaving) {
         return true;
     }
-    if (c->is_polled && c->events == events) {
+    if (c->is_put_off || (c->is_polled && c->events == events)) {
         return true;
     }
     bool was_polled = c->is_polled;

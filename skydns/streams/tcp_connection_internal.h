@@ -8,6 +8,7 @@
 #include <sys/queue.h>
 
 #include "common/base/buf.h"
+#include "common/base/fair_queue.h"
 #include "skydns/streams/tcp_acceptor_internal.h"
 #include "skydns/streams/tcp_clients_internal.h"
 #include "skydns/streams/tcp_leavers_internal.h"
@@ -95,7 +96,9 @@ struct tcp_connection {
     TAILQ_ENTRY(tcp_connection) in_client;
     TAILQ_ENTRY(tcp_connection) in_throttle; /* while is_throttled */
     TAILQ_ENTRY(tcp_connection) holder;      /* while `buffered` is not 0 */
-    size_t buffered;                         /* what its client is charged for: in, out, stream */
+    bool is_put_off;                         /* waits for its client's turn: */
+    struct fair_item put_off;
+    size_t buffered; /* what its client is charged for: in, out, stream */
 };
 
 struct tcp_server {
@@ -121,6 +124,8 @@ struct tcp_server {
     ev_timer throttle_timer;               /* for the next queue, a part at a time */
     struct tcp_connection_queue throttled; /* longest first */
     size_t throttled_count;
+    struct fair_queue put_off; /* of tcp_connection */
+    ev_async put_off_turn;     /* for some of these */
     size_t count;
     size_t counts[ENGINE_TRANSPORTS];
     size_t buffered; /* bytes of all connections' buffers */
@@ -257,6 +262,18 @@ bool tcp_throttle_admit(struct tcp_connection *c);
 
 /* Lets go of a connection that is throttled. */
 void tcp_throttle_forget(struct tcp_connection *c);
+
+/* ---- tcp_turns.c ---- */
+
+void tcp_turns_init(struct tcp_server *server);
+void tcp_turns_fini(struct tcp_server *server); /* no connection is left */
+
+/* Returns whether its events may be handled now: its client has had less than TCP_PIECES_A_TURN, or
+ * is alone, and is not spent. If not, the connection goes on in its client's turn. */
+bool tcp_turns_take(struct tcp_connection *c);
+
+/* Takes a connection that may have been put off out of the queue. */
+void tcp_turns_forget(struct tcp_connection *c);
 
 static inline bool tcp_connection_is_admitted(struct tcp_connection *c)
 {

@@ -93,6 +93,7 @@ void tcp_connection_close(struct tcp_connection *c, const char *why)
     if (c->is_throttled) {
         tcp_throttle_forget(c);
     }
+    tcp_turns_forget(c);
     tcp_server_charge(c, 0);
     c->who->waiting -= c->waiting;
     tcp_clients_leave(s->clients, c->who);
@@ -211,13 +212,12 @@ static bool is_to_be_emptied(const struct tcp_connection *c, uint32_t events)
     return c->place == TCP_LINGERS && (events & EPOLLIN);
 }
 
-/* Handles events. Nobody reads the answers of a reset connection. A spent client's events come
- * again next turn. */
+/* Handles events. Nobody reads the answers of a reset connection. */
 static void tcp_server_on_event(struct tcp_connection *c, uint32_t events)
 {
     if ((events & (EPOLLHUP | EPOLLERR)) && !is_to_be_emptied(c, events)) {
         tcp_connection_close(c, "reset by the client");
-    } else if (tcp_connection_is_spent(c)) {
+    } else if (!tcp_turns_take(c)) {
         return;
     } else if (events & EPOLLOUT) {
         tcp_connection_settle(c, tcp_connection_go_on(c));
@@ -459,6 +459,7 @@ int tcp_server_new(const struct tcp_server_config *config, struct tcp_server **r
     ev_init(&s->linger_timer, on_linger);
     s->linger_timer.data = s;
     tcp_throttle_init(s);
+    tcp_turns_init(s);
     s->leavers = tcp_leavers_new(config->loop, on_leaver, s);
     s->acceptor = tcp_acceptor_new(config->loop, s, config->sockets, config->socket_count);
     *ret_server = s;
@@ -488,6 +489,7 @@ void tcp_server_free(struct tcp_server *server)
     ev_timer_stop(server->config.loop, &server->idle_timer);
     ev_timer_stop(server->config.loop, &server->linger_timer);
     tcp_throttle_fini(server);
+    tcp_turns_fini(server);
     tcp_leavers_free(server->leavers);
     tcp_poller_free(server->poller);
     free(server->reply);

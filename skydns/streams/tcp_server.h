@@ -80,6 +80,9 @@ enum {
      * or so many times TCP_ANSWER_BYTES of them and of their queries; a millisecond at most. */
     TCP_CLIENT_A_TURN = 1024,
     TCP_ANSWER_BYTES = 128,
+    /* Limits a client's ready connections that are served in one turn, while there are other
+     * clients: they wait behind so many reads, 5 us each. */
+    TCP_PIECES_A_TURN = 16,
     /* Limits handshakes begun and not finished: 40 MiB at TLS_HANDSHAKE_BYTES, a fifth of a pod. An
      * honest one takes a round trip and a millisecond: at 100 ms, 2,560 a second. Those of closed
      * connections count until their last step is done: descriptors beyond connections_max. */

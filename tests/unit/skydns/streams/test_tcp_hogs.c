@@ -102,6 +102,137 @@ UNIT_TEST(test_a_hog_closes_only_its_own)
     teardown(f);
 }
 
+/* Waits for turns of the loop until the connection has an answer. */
+static void run_until_answered(struct tcp_bed *f, int fd)
+{
+    uint8_t byte;
+    while (recv(fd, &byte, 1, MSG_DONTWAIT | MSG_PEEK) < 0) {
+        ev_run(f->loop, EVRUN_ONCE);
+    }
+}
+
+enum { MANY = 200 };
+
+static void send_on_each(const int fds[MANY], const char *frames, size_t len)
+{
+    for (size_t i = 0; i < MANY; i++) {
+        send_all(fds[i], frames, len);
+        wait_for_arrival(fds[i]);
+    }
+}
+
+/* Connects the other client, and the hog many times, which sends the same on each. */
+static int connect_many(struct tcp_bed *f, int fds[MANY], const char *frames, size_t len)
+{
+    int other = connect_from(f, OTHER);
+    for (size_t i = 0; i < MANY; i++) {
+        fds[i] = connect_from(f, HOG);
+    }
+    wait_for_connections(f, MANY + 1);
+    send_on_each(fds, frames, len);
+    return other;
+}
+
+/* However many connections of the hog were ready before, another client's waits for few of them;
+ * and they have their answers in the end. */
+UNIT_TEST(test_a_hog_with_many_connections_is_put_off)
+{
+    enum { FEW = 5 * TCP_PIECES_A_TURN };
+    struct tcp_bed *f = tcp_hogs_setup(MANY + 1);
+    int fds[MANY], other = connect_many(f, fds, "\0\2e1", 4);
+    send_all(other, "\0\2e!", 4);
+    wait_for_arrival(other);
+    run_until_answered(f, other);
+    assert_true(f->queries <= FEW);
+    assert_frame(f, other, "e!");
+    for (size_t i = 0; i < MANY; i++) {
+        assert_frame(f, fds[i], "e1");
+    }
+    tcp_hogs_close_all(fds, MANY);
+    close(other);
+    teardown(f);
+}
+
+/* The same if it has sent more on each than it gets in a turn, and reads nothing. */
+UNIT_TEST(test_a_hog_that_has_sent_ahead_is_put_off)
+{
+    enum { EACH = 40, FEW = 3 * TCP_CLIENT_A_TURN };
+    static char frames[EACH * 4];
+    struct tcp_bed *f = tcp_hogs_setup(MANY + 1);
+    int fds[MANY];
+    for (size_t i = 0; i < sizeof(frames); i += 4) {
+        memcpy(frames + i, "\0\2e1", 4);
+    }
+    int other = connect_many(f, fds, frames, sizeof(frames));
+    for (unsigned round = 0; round < 2; round++) { /* the hog is put off already in the second */
+        unsigned before = f->queries;
+        send_all(other, "\0\2e!", 4);
+        wait_for_arrival(other);
+        run_until_answered(f, other);
+        assert_true(f->queries <= before + FEW);
+        assert_frame(f, other, "e!");
+    }
+    wait_for_queries(f, MANY * EACH + 2);
+    tcp_hogs_close_all(fds, MANY);
+    close(other);
+    teardown(f);
+}
+
+/* Answers the queries deferred meanwhile; those of closed connections in vain. */
+static void reply_late_from(struct tcp_bed *f, size_t *at)
+{
+    for (; *at < f->late_count; (*at)++) {
+        (void)tcp_bed_reply(f->server, f->late[*at], f->late_tags[*at], (const uint8_t *)"l2", 2);
+    }
+}
+
+/* Some are reset meanwhile; the others go on. */
+UNIT_TEST(test_what_is_put_off_may_end)
+{
+    static const struct linger reset = {.l_onoff = 1};
+    struct tcp_bed *f = tcp_hogs_setup(MANY + 1);
+    int fds[MANY], other = connect_many(f, fds, "\0\2l1", 4);
+    size_t at = 0;
+    wait_for_queries(f, 1);
+    assert_true(f->queries <= MANY / 2);
+    for (size_t i = 0; i < MANY; i += 2) {
+        assert_int_equal(setsockopt(fds[i], SOL_SOCKET, SO_LINGER, &reset, sizeof(reset)), 0);
+        close(fds[i]);
+    }
+    reply_late_from(f, &at);
+    wait_for_connections(f, MANY / 2 + 1);
+    for (size_t i = 1; i < MANY; i += 2) {
+        while (f->queries < MANY / 2 || at < f->late_count) {
+            reply_late_from(f, &at);
+            ev_run(f->loop, EVRUN_NOWAIT);
+        }
+        assert_frame(f, fds[i], "l2");
+        close(fds[i]);
+    }
+    wait_for_connections(f, 1);
+    close(other);
+    teardown(f);
+}
+
+/* Without others, nothing is put off. */
+UNIT_TEST(test_a_client_alone_has_its_turns)
+{
+    struct tcp_bed *f = tcp_hogs_setup(MANY);
+    int fds[MANY];
+    unsigned turns = 0;
+    for (size_t i = 0; i < MANY; i++) {
+        fds[i] = connect_from(f, HOG);
+    }
+    wait_for_connections(f, MANY);
+    send_on_each(fds, "\0\2e1", 4);
+    for (; f->queries < MANY; turns++) {
+        ev_run(f->loop, EVRUN_ONCE);
+    }
+    assert_true(turns <= MANY / TCP_PIECES_A_TURN / 2);
+    tcp_hogs_close_all(fds, MANY);
+    teardown(f);
+}
+
 /* Begins a long frame, as the hog often, as the other client once: when the memory for them is
  * used up, the hog's oldest go. */
 UNIT_TEST(test_buffers_are_limited_together)
