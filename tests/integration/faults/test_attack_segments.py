@@ -1,5 +1,5 @@
-"""One client sends its queries in segments of one byte, on as many connections as there are places. Others notice
-nothing.
+"""One client sends its queries in segments of one byte, or whole ones, on as many connections as there are places.
+Others notice nothing.
 """
 
 import itertools
@@ -32,9 +32,13 @@ _LONG_BEGIN = b"\xff\xff" + bytes(50_000)
 class Dripping:
     """A byte of a query on each connection in turn, as fast as it can; one that was closed is opened again."""
 
-    def __init__(self, port: int, count: int, begin: bytes = b"", frame: bytes = _FRAME, pause_s: float = 0):
-        """`begin` is sent at once, `frame` over and over; a pause after each byte lets each be read alone."""
-        self._begin, self._frame, self._pause_s = begin, frame, pause_s
+    def __init__(
+        self, port: int, count: int, begin: bytes = b"", frame: bytes = _FRAME, pause_s: float = 0, size: int = 1
+    ):
+        """`begin` is sent at once, `frame` over and over, `size` bytes at a time; a pause after each lets each be read
+        alone.
+        """
+        self._begin, self._frame, self._pause_s, self._size = begin, frame, pause_s, size
         self._port, self._is_over = port, threading.Event()
         self.sent = 0
         self._sockets = [self._connect() for _ in range(count)]
@@ -63,13 +67,13 @@ class Dripping:
 
     def _run(self) -> None:
         for place in itertools.count():
-            byte = self._frame[place % len(self._frame) :][:1]
+            part = self._frame[place * self._size % len(self._frame) :][: self._size]
             self._is_over.wait(self._pause_s)
             for i, connection in enumerate(self._sockets):
                 if self._is_over.is_set():
                     return
                 try:
-                    connection.send(byte)
+                    connection.send(part)
                     self.sent += 1
                 except BlockingIOError:
                     pass
@@ -98,19 +102,28 @@ def _drip(bed: FaultBed, count: int, segments: int, tcp: bool = True, **what) ->
             attacked = others.measure(lambda: attack.sent > begun + segments)
             cost_us = (_cpu_s(bed.skydns.pid) - begun_s) * 1e6 / (attack.sent - begun)
             bed.note(f"{_metric(bed, 'tcp_connections'):.0f} connections, {cost_us:.1f} us for each segment")
-    others.check(bed, f"segments of one byte on {count} connections", idle, attacked)
+    sent = "whole queries" if "size" in what else "segments of one byte"
+    others.check(bed, f"{sent} on {count} connections", idle, attacked)
     return cost_us
 
 
-@pytest.mark.parametrize("tcp", [True, False], ids=["tcp", "udp"])
-def test_attack_segments_of_one_byte(single, tcp):
+@pytest.fixture
+def most_connections():
+    """As many as there may be, with descriptors for them."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    count = min(_CONNECTIONS, hard - 1000)
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
-    try:
-        _drip(single, count, 10 * count, tcp)
-    finally:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    yield min(_CONNECTIONS, hard - 1000)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+@pytest.mark.parametrize("tcp", [True, False], ids=["tcp", "udp"])
+def test_attack_segments_of_one_byte(single, most_connections, tcp):
+    _drip(single, most_connections, 10 * most_connections, tcp)
+
+
+def test_attack_queries_on_many_connections(single, most_connections):
+    """Each sends again and again, without reading what it gets."""
+    _drip(single, most_connections, most_connections, size=len(_FRAME))
 
 
 def test_attack_segments_of_long_queries(single):
