@@ -17,6 +17,7 @@ FAULTS = ROOT / "tests/integration/faults"
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--build", type=Path, required=True, help="the folder of the programs' build")
+    parser.add_argument("--first", action="store_true", help="skydns and its client run before all else: as root")
     parser.add_argument("--only", default="", metavar="WORDS", help="only tests whose names match, as pytest's -k")
     options = parser.parse_args()
     begun = time.monotonic()
@@ -24,6 +25,8 @@ def main() -> int:
     command += ["-k", options.only] if options.only else []
     command += [str(path) for path in sorted(FAULTS.glob("test_attack_*.py"))]
     environment = {**os.environ, "BIN_DIR": str(options.build / "bin")}
+    if options.first:
+        environment["ATTACK_FIRST"] = "1"
     status = subprocess.run(command, cwd=ROOT, env=environment, check=False).returncode
     figures = options.build / "faults.txt"
     for line in figures.read_text().splitlines() if figures.exists() else []:
