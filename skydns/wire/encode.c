@@ -130,6 +130,7 @@ static void encode_learn_owner(struct encoder *e, struct slice owner, size_t sta
 static void encode_write_owner(struct encoder *e, struct slice owner)
 {
     const size_t start = e->w.pos;
+    assert(!e->has_withdrawn);
     if (point_to_question(e, owner)) {
         return;
     }
