@@ -7,6 +7,7 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include "common/base/attributes.h"
 #include "common/base/buf.h"
 #include "common/base/cleanup.h"
 #include "common/base/clock.h"
@@ -50,11 +51,10 @@ static void wake_feed(void *data)
     ev_async_send(p->loop, &p->fed);
 }
 
-static void on_fed(struct ev_loop *loop, ev_async *fed, int revents)
+static void on_fed(struct ev_loop *loop, ev_async *fed, int revents UNUSED)
 {
     (void)loop;
     (void)fed; /* before it sleeps again, the loop asks the feed */
-    (void)revents;
 }
 
 static int open_all(struct program *p, struct err *err)

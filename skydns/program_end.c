@@ -1,6 +1,7 @@
 /* Ends the program: signals, the time as a lame duck, and clients that leave after a handover. */
 #include <signal.h>
 
+#include "common/base/attributes.h"
 #include "common/base/cleanup.h"
 #include "common/base/clock.h"
 #include "common/base/log.h"
@@ -22,10 +23,8 @@ enum {
     LEAVING_LOOK_MS = 250,  /* whether all connections are closed */
 };
 
-static void on_lameduck_end(struct ev_loop *loop, ev_timer *timer, int revents)
+static void on_lameduck_end(struct ev_loop *loop, ev_timer *timer UNUSED, int revents UNUSED)
 {
-    (void)timer;
-    (void)revents;
     ev_break(loop, EVBREAK_ALL);
 }
 
@@ -42,11 +41,10 @@ static void become_lame_duck(struct program *p)
 /* ---- Handing over ---- */
 
 /* Ends, or waits for SIGTERM, once all clients have left. */
-static void on_leaving(struct ev_loop *loop, ev_timer *timer, int revents)
+static void on_leaving(struct ev_loop *loop, ev_timer *timer, int revents UNUSED)
 {
     struct program *p = timer->data;
     const int64_t past_ms = clock_monotonic_ms() - p->leaving_since_ms;
-    (void)revents;
     if (past_ms >= LEAVING_MS) {
         answering_leave(p->answering, LEAVING_PAUSE_MS);
     }
@@ -78,12 +76,11 @@ void program_on_taken(void *data, pid_t process)
     ev_timer_start(p->loop, &p->leaving);
 }
 
-static void on_signal(struct ev_loop *loop, ev_signal *watcher, int revents)
+static void on_signal(struct ev_loop *loop, ev_signal *watcher, int revents UNUSED)
 {
     struct program *p = watcher->data;
     bool is_first = !p->is_stopping;
     bool is_term = watcher->signum == SIGTERM;
-    (void)revents;
     p->is_stopping = true;
     log_info("stopping", LOG_STR("signal", is_term ? "TERM" : "INT"));
     service_manager_stopping(&p->manager);
@@ -98,11 +95,9 @@ static void on_signal(struct ev_loop *loop, ev_signal *watcher, int revents)
     }
 }
 
-static void skydns_on_hangup(struct ev_loop *loop, ev_signal *watcher, int revents)
+static void skydns_on_hangup(struct ev_loop *loop UNUSED, ev_signal *watcher, int revents UNUSED)
 {
     const struct program *p = watcher->data;
-    (void)loop;
-    (void)revents;
     certificate_reload(p->certificate);
     if (p->is_settled) {
         live_config_reload(p->live);

@@ -1,5 +1,6 @@
 /* Follows etcd: the settings in its documents, which hold while the program runs, and the records.
  */
+#include "common/base/attributes.h"
 #include "common/base/log.h"
 #include "common/etcd/etcd.h"
 #include "skydns/answering.h"
@@ -23,10 +24,9 @@ static void skydns_on_document(void *data, struct slice value)
 }
 
 static void skydns_on_writers_document(void *data, const struct dname *domain, struct slice value,
-                                       int64_t revision)
+                                       int64_t revision UNUSED)
 {
     struct program *p = data;
-    (void)revision;
     live_config_take_writers(p->live, domain, value);
     if (p->keeper) {
         snapshot_keeper_note(p->keeper);

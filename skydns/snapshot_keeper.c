@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "common/base/attributes.h"
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/base/version.h"
@@ -209,11 +210,11 @@ static void look_after_start(struct snapshot_keeper *keeper)
     }
 }
 
-static void snapshot_keeper_on_turn(struct ev_loop *loop, ev_prepare *prepare, int events UNUSED)
+static void snapshot_keeper_on_turn(struct ev_loop *loop UNUSED, ev_prepare *prepare,
+                                    int events UNUSED)
 {
     struct snapshot_keeper *keeper = prepare->data;
     int64_t now_ms = clock_monotonic_ms();
-    (void)loop;
     look_after_start(keeper);
     int64_t due_ms = snapshot_keeper_is_due(keeper, now_ms);
     if (due_ms <= now_ms && snapshot_writer_is_busy(keeper->writer)) {
@@ -227,10 +228,9 @@ static void snapshot_keeper_on_turn(struct ev_loop *loop, ev_prepare *prepare, i
 }
 
 /* Does nothing: the turn of the loop begins the write. */
-static void snapshot_keeper_on_wake(struct ev_loop *loop, ev_timer *timer, int events UNUSED)
+static void snapshot_keeper_on_wake(struct ev_loop *loop UNUSED, ev_timer *timer, int events UNUSED)
 {
     struct snapshot_keeper *keeper = timer->data;
-    (void)loop;
     keeper->wake_ms = never_ms;
 }
 

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/attributes.h"
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/base/xalloc.h"
@@ -371,20 +372,18 @@ static void transfer_source_unpin(struct transfer_source *source)
 }
 
 /* Runs after whatever has changed, once the loop has turned. */
-static void transfer_source_on_prepare(struct ev_loop *loop, ev_prepare *prepare, int revents)
+static void transfer_source_on_prepare(struct ev_loop *loop UNUSED, ev_prepare *prepare,
+                                       int revents UNUSED)
 {
-    (void)loop;
-    (void)revents;
     transfer_source_unpin(prepare->data);
     transfer_source_check(prepare->data);
     tell_known(prepare->data);
 }
 
-static void transfer_source_on_pause(struct ev_loop *loop, ev_timer *timer, int revents)
+static void transfer_source_on_pause(struct ev_loop *loop UNUSED, ev_timer *timer,
+                                     int revents UNUSED)
 {
-    (void)loop;
     (void)timer; /* transfer_source_on_prepare follows */
-    (void)revents;
 }
 
 /* ---- Life ---- */

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/attributes.h"
 #include "common/base/cleanup.h"
 #include "common/base/xalloc.h"
 
@@ -22,9 +23,8 @@ struct client_settings {
 };
 
 /* Does nothing: the index that identifies nobody never changes. */
-static void client_settings_retire(void *data, void *block, void (*fn)(void *block))
+static void client_settings_retire(void *data UNUSED, void *block, void (*fn)(void *block))
 {
-    (void)data;
     fn(block);
 }
 

@@ -4,6 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "common/base/attributes.h"
 #include "common/base/buf.h"
 #include "common/base/cleanup.h"
 #include "common/base/log.h"
@@ -298,10 +299,9 @@ void live_config_reload(struct live_config *live)
 
 /* ---- Files that change ---- */
 
-static void on_resolv_conf(struct ev_loop *loop, ev_stat *stat, int events UNUSED)
+static void on_resolv_conf(struct ev_loop *loop UNUSED, ev_stat *stat, int events UNUSED)
 {
     struct live_config *live = stat->data;
-    (void)loop;
     if (live->wants_resolv_conf || live->config.flags->nameserver_count == 0) {
         live_config_apply(live);
     }

@@ -2,6 +2,7 @@
  * its block. */
 #include <string.h>
 
+#include "common/base/attributes.h"
 #include "skydns/corefile/translate_internal.h"
 
 static bool is_plugin(const struct corefile_directive *directive, const char *name)
@@ -48,9 +49,8 @@ static void add_external_zone(const struct plugin_use *use, const char *zone)
     }
 }
 
-static void take_headless(const struct plugin_use *use, const struct corefile_line *line)
+static void take_headless(const struct plugin_use *use, const struct corefile_line *line UNUSED)
 {
-    (void)line;
     translation_flag(&use->t->kube2sky, "--external-zone-headless");
 }
 

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "common/base/attributes.h"
 #include "common/base/log.h"
 #include "common/base/xalloc.h"
 #include "skydns/handover/handover_join_internal.h"
@@ -16,11 +17,9 @@ struct handover {
     struct handover_offer *offer;
 };
 
-static void on_seen(struct ev_loop *loop, ev_io *io, int revents)
+static void on_seen(struct ev_loop *loop UNUSED, ev_io *io, int revents UNUSED)
 {
-    (void)loop;
     (void)io; /* handover_look reads it */
-    (void)revents;
 }
 
 static void leave_join(struct handover *h)

@@ -7,6 +7,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "common/base/attributes.h"
 #include "common/base/log.h"
 #include "common/base/sockets.h"
 #include "common/base/xalloc.h"
@@ -133,13 +134,12 @@ static bool is_secret(const struct handover_offer *o, const uint8_t said[HANDOVE
     return differs == 0;
 }
 
-static void on_hello(struct ev_loop *loop, ev_io *io, int revents)
+static void on_hello(struct ev_loop *loop, ev_io *io, int revents UNUSED)
 {
     struct handover_peer *peer = io->data;
     struct handover_offer *o = peer->offer;
     struct handover_message message;
     int r = handover_peer_read(peer, &message);
-    (void)revents;
     if (r == -EAGAIN || r == -EINTR) {
         return;
     }
@@ -157,14 +157,12 @@ static void on_hello(struct ev_loop *loop, ev_io *io, int revents)
     }
 }
 
-static void on_joined(struct ev_loop *loop, ev_io *io, int revents)
+static void on_joined(struct ev_loop *loop UNUSED, ev_io *io, int revents UNUSED)
 {
     struct handover_peer *peer = io->data;
     struct handover_offer *o = peer->offer;
     struct handover_message message;
     int r = handover_peer_read(peer, &message);
-    (void)loop;
-    (void)revents;
     if (r == -EAGAIN || r == -EINTR) {
         return;
     }
@@ -181,26 +179,22 @@ static void on_joined(struct ev_loop *loop, ev_io *io, int revents)
 
 /* ---- Connections ---- */
 
-static void on_hello_end(struct ev_loop *loop, ev_timer *timer, int revents)
+static void on_hello_end(struct ev_loop *loop UNUSED, ev_timer *timer, int revents UNUSED)
 {
     struct handover_offer *o = timer->data;
-    (void)loop;
-    (void)revents;
     handover_peer_close(&o->guest);
 }
 
-static void on_shortage_end(struct ev_loop *loop, ev_timer *timer, int revents)
+static void on_shortage_end(struct ev_loop *loop, ev_timer *timer, int revents UNUSED)
 {
     struct handover_offer *o = timer->data;
-    (void)revents;
     ev_io_start(loop, &o->accepting);
 }
 
 /* The newest guest replaces a silent one. */
-static void on_guest(struct ev_loop *loop, ev_io *io, int revents)
+static void on_guest(struct ev_loop *loop, ev_io *io, int revents UNUSED)
 {
     struct handover_offer *o = io->data;
-    (void)revents;
     int fd = accept4(io->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
     uid_t user;
     if (fd < 0) {

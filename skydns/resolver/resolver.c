@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/attributes.h"
 #include "common/base/clock.h"
 #include "common/base/privileges.h"
 #include "common/base/xalloc.h"
@@ -45,11 +46,10 @@ static bool take_round(struct resolver *r)
 }
 
 /* Takes a portion of what is in the rings, so that sockets and timers get their turns. */
-static void resolver_on_wake(struct ev_loop *loop, ev_async *wake, int revents)
+static void resolver_on_wake(struct ev_loop *loop, ev_async *wake, int revents UNUSED)
 {
     struct resolver *r = wake->data;
     const int64_t begun_us = clock_monotonic_us();
-    (void)revents;
     do {
         r->rings_pending = take_round(r);
     } while (r->rings_pending && clock_monotonic_us() - begun_us < FORWARDER_PORTION_US);
@@ -86,10 +86,9 @@ bool resolver_defer_refresh(struct resolver *resolver, unsigned producer,
     return resolver_defer(resolver, producer, &refresh, ENGINE_DEFER_REFRESH, &origin);
 }
 
-static void resolver_on_refresh(void *data, const struct engine_query *query,
+static void resolver_on_refresh(void *data, const struct engine_query *query UNUSED,
                                 const struct question *question)
 {
-    (void)query;
     resolver_refresh(data, question);
 }
 
@@ -113,11 +112,9 @@ static void check_nameservers(struct resolver *r, const struct engine_config *co
 }
 
 /* Begins a turn: runs first after the sleep, before any other callback. */
-static void resolver_on_check(struct ev_loop *loop, ev_check *check, int revents)
+static void resolver_on_check(struct ev_loop *loop UNUSED, ev_check *check, int revents UNUSED)
 {
     struct resolver *r = check->data;
-    (void)loop;
-    (void)revents;
     const struct engine_config *config = turn_begin(&r->turn);
     if (fetcher_configure(r->fetcher, config)) {
         check_nameservers(r, config);
@@ -125,10 +122,9 @@ static void resolver_on_check(struct ev_loop *loop, ev_check *check, int revents
 }
 
 /* Ends a turn: runs last before the sleep, and holds no version while asleep. */
-static void resolver_on_prepare(struct ev_loop *loop, ev_prepare *prepare, int revents)
+static void resolver_on_prepare(struct ev_loop *loop, ev_prepare *prepare, int revents UNUSED)
 {
     struct resolver *r = prepare->data;
-    (void)revents;
     turn_end(&r->turn);
     if (r->draining && !r->rings_pending && counter_get(&r->counts.in_hand) == 0 &&
         !r->accepts_connections && counter_get(&r->counts.connections) == 0) {
@@ -136,19 +132,16 @@ static void resolver_on_prepare(struct ev_loop *loop, ev_prepare *prepare, int r
     }
 }
 
-static void resolver_on_timeout(struct ev_loop *loop, ev_timer *timer, int revents)
+static void resolver_on_timeout(struct ev_loop *loop UNUSED, ev_timer *timer, int revents UNUSED)
 {
-    (void)loop;
-    (void)revents;
     resolver_time_out(timer->data);
 }
 
 /* Answers all waiting queries with SERVFAIL, so that their clients ask another server now. Ends the
  * outstanding questions first: their callbacks in this turn would find their queries freed. */
-static void resolver_on_drain_end(struct ev_loop *loop, ev_timer *timer, int revents)
+static void resolver_on_drain_end(struct ev_loop *loop, ev_timer *timer, int revents UNUSED)
 {
     struct resolver *r = timer->data;
-    (void)revents;
     forwarder_drop_all(fetcher_forwarder(r->fetcher));
     for (unsigned i = 0; i < r->ring_count; i++) {
         struct deferred *d;
@@ -167,10 +160,9 @@ static void resolver_on_drain_end(struct ev_loop *loop, ev_timer *timer, int rev
 }
 
 /* Begins the drain. No other thread fills its ring any more; only TCP connections fill theirs. */
-static void resolver_on_stop(struct ev_loop *loop, ev_async *stop, int revents)
+static void resolver_on_stop(struct ev_loop *loop, ev_async *stop, int revents UNUSED)
 {
     struct resolver *r = stop->data;
-    (void)revents;
     r->draining = true;
     r->rings_pending = true;
     ev_async_send(loop, &r->wake);
@@ -219,11 +211,9 @@ static void open_upstream(struct resolver *r)
     r->counts.tls = tls_pool_counts(r->tls);
 }
 
-static void on_rules(struct ev_loop *loop, ev_async *changed, int revents)
+static void on_rules(struct ev_loop *loop UNUSED, ev_async *changed, int revents UNUSED)
 {
     struct resolver *r = changed->data;
-    (void)loop;
-    (void)revents;
     (void)pthread_mutex_lock(
         &r->rules_lock); /* cannot fail: a plain mutex, not held by this thread */
     const struct forwarder_rules rules = r->rules;

@@ -1,4 +1,5 @@
 /* Drops entries of the response cache on the thread that fills it (resolver.h). */
+#include "common/base/attributes.h"
 #include "skydns/external/cache.h"
 #include "skydns/publish/engine_config.h"
 #include "skydns/publish/publisher.h"
@@ -33,13 +34,12 @@ bool resolver_flush_is_over(struct resolver *resolver, uint64_t number, uint64_t
 
 /* Takes the next portion. A cache that takes the place of another is empty. `what` stays as it is
  * until the flush has ended. */
-static void on_flush_step(struct ev_loop *loop, ev_async *step, int revents)
+static void on_flush_step(struct ev_loop *loop, ev_async *step, int revents UNUSED)
 {
     struct resolver *r = step->data;
     struct resolver_flush *f = &r->flush;
     struct cache *cache = publisher_config(r->config.reader)->cache;
     uint64_t dropped = 0;
-    (void)revents;
     (void)pthread_mutex_lock(&f->lock); /* as above */
     const bool is_due = f->begun != f->ended;
     (void)pthread_mutex_unlock(&f->lock);

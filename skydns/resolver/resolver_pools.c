@@ -1,5 +1,6 @@
 /* Passes deferred queries to the walker and the signers, as places allow, and takes the results. */
 
+#include "common/base/attributes.h"
 #include "skydns/engine/engine.h"
 #include "skydns/resolver/answer_pool.h"
 #include "skydns/resolver/resolver_internal.h"
@@ -158,11 +159,9 @@ static void resolver_pools_take_back(struct resolver *r, struct resolver_pool *p
     }
 }
 
-static void on_pooled(struct ev_loop *loop, ev_async *pooled, int revents)
+static void on_pooled(struct ev_loop *loop UNUSED, ev_async *pooled, int revents UNUSED)
 {
     struct resolver *r = pooled->data;
-    (void)loop;
-    (void)revents;
     resolver_pools_take_back(r, &r->walker);
     resolver_pools_take_back(r, &r->signers);
 }

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "common/base/attributes.h"
 #include "common/base/cleanup.h"
 #include "common/base/low_priority.h"
 #include "common/base/privileges.h"
@@ -136,10 +137,9 @@ static void snapshot_writer_unpin(struct snapshot_writer *w, struct job *job)
     }
 }
 
-static void snapshot_writer_on_reclaim(struct ev_loop *loop, ev_timer *timer, int revents)
+static void snapshot_writer_on_reclaim(struct ev_loop *loop, ev_timer *timer, int revents UNUSED)
 {
     const struct snapshot_writer *w = timer->data;
-    (void)revents;
     if (!publisher_reclaim(w->config.publisher)) {
         ev_timer_stop(loop, timer);
     }
@@ -169,10 +169,8 @@ static void snapshot_writer_advance(struct snapshot_writer *w)
     }
 }
 
-static void on_progress(struct ev_loop *loop, ev_async *progress, int revents)
+static void on_progress(struct ev_loop *loop UNUSED, ev_async *progress, int revents UNUSED)
 {
-    (void)loop;
-    (void)revents;
     snapshot_writer_advance(progress->data);
 }
 

@@ -4,6 +4,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
+#include "common/base/attributes.h"
 #include "common/base/xalloc.h"
 #include "skydns/resolver/resolver.h"
 #include "skydns/streams/tcp_answers_internal.h"
@@ -36,30 +37,25 @@ static bool has_client(void *data, const struct deferred *deferred)
 }
 
 /* Runs before the resolver ends its turn, which looks at what this notes. */
-static void plain_tcp_on_prepare(struct ev_loop *loop, ev_prepare *prepare, int revents)
+static void plain_tcp_on_prepare(struct ev_loop *loop UNUSED, ev_prepare *prepare,
+                                 int revents UNUSED)
 {
     struct plain_tcp *tcp = prepare->data;
-    (void)loop;
-    (void)revents;
     tcp_answers_end_turn(&tcp->answers);
     resolver_note_connections(tcp->resolver, tcp_server_connections(tcp->server), !tcp->is_draining,
                               tcp_server_evictions(tcp->server));
 }
 
-static void plain_tcp_on_stop(struct ev_loop *loop, ev_async *stop, int revents)
+static void plain_tcp_on_stop(struct ev_loop *loop UNUSED, ev_async *stop, int revents UNUSED)
 {
     struct plain_tcp *tcp = stop->data;
-    (void)loop;
-    (void)revents;
     tcp->is_draining = true;
     tcp_server_drain(tcp->server);
 }
 
-static void plain_tcp_on_leave(struct ev_loop *loop, ev_async *leave, int revents)
+static void plain_tcp_on_leave(struct ev_loop *loop UNUSED, ev_async *leave, int revents UNUSED)
 {
     struct plain_tcp *tcp = leave->data;
-    (void)loop;
-    (void)revents;
     tcp->answers.idle_ms = 0;
     tcp_server_leave(tcp->server, atomic_load(&tcp->leaving_idle_ms));
 }

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/attributes.h"
 #include "common/base/privileges.h"
 #include "common/base/xalloc.h"
 #include "common/tls/tls_handshakes.h"
@@ -101,11 +102,10 @@ static void streams_send_late(struct streams *s, const struct late *late)
     (void)tcp_answers_late(&s->answers, &late->origin, &late->response); /* false: it is gone */
 }
 
-static void streams_on_filled(struct ev_loop *loop, ev_async *filled, int revents)
+static void streams_on_filled(struct ev_loop *loop, ev_async *filled, int revents UNUSED)
 {
     struct streams *s = filled->data;
     struct late *late;
-    (void)revents;
     (void)pthread_mutex_lock(&s->lock); /* cannot fail: a plain mutex, not held */
     TAILQ_CONCAT(&s->late, &s->inbox, entry);
     (void)pthread_mutex_unlock(&s->lock); /* the same */
@@ -146,11 +146,9 @@ static void wake_for_handshakes(void *data)
     ev_async_send(s->loop, &s->handshaken);
 }
 
-static void on_handshaken(struct ev_loop *loop, ev_async *handshaken, int revents)
+static void on_handshaken(struct ev_loop *loop UNUSED, ev_async *handshaken, int revents UNUSED)
 {
     struct streams *s = handshaken->data;
-    (void)loop;
-    (void)revents;
     tcp_server_take_handshakes(s->tcp);
 }
 
@@ -166,11 +164,9 @@ static void open_handshakes(struct streams *s)
 /* ---- The loop ---- */
 
 /* Runs first after the sleep, before any other callback. */
-static void streams_on_check(struct ev_loop *loop, ev_check *check, int revents)
+static void streams_on_check(struct ev_loop *loop UNUSED, ev_check *check, int revents UNUSED)
 {
     struct streams *s = check->data;
-    (void)loop;
-    (void)revents;
     (void)turn_begin(&s->turn); /* the turn itself looks at the configuration */
 }
 
@@ -188,10 +184,9 @@ static void count_connections(struct streams *s)
 }
 
 /* Runs last before the sleep. */
-static void streams_on_prepare(struct ev_loop *loop, ev_prepare *prepare, int revents)
+static void streams_on_prepare(struct ev_loop *loop, ev_prepare *prepare, int revents UNUSED)
 {
     struct streams *s = prepare->data;
-    (void)revents;
     tcp_answers_end_turn(&s->answers);
     turn_end(&s->turn);
     count_connections(s);
@@ -200,28 +195,23 @@ static void streams_on_prepare(struct ev_loop *loop, ev_prepare *prepare, int re
     }
 }
 
-static void streams_on_drain_end(struct ev_loop *loop, ev_timer *timer, int revents)
+static void streams_on_drain_end(struct ev_loop *loop, ev_timer *timer UNUSED, int revents UNUSED)
 {
-    (void)timer;
-    (void)revents;
     ev_break(loop, EVBREAK_ALL);
 }
 
-static void streams_on_stop(struct ev_loop *loop, ev_async *stop, int revents)
+static void streams_on_stop(struct ev_loop *loop, ev_async *stop, int revents UNUSED)
 {
     struct streams *s = stop->data;
-    (void)revents;
     s->draining = true;
     ev_timer_set(&s->drain_timer, RESOLVER_DRAIN_MS / 1000.0, 0.);
     ev_timer_start(loop, &s->drain_timer);
     tcp_server_drain(s->tcp);
 }
 
-static void streams_on_leave(struct ev_loop *loop, ev_async *leave, int revents)
+static void streams_on_leave(struct ev_loop *loop UNUSED, ev_async *leave, int revents UNUSED)
 {
     struct streams *s = leave->data;
-    (void)loop;
-    (void)revents;
     s->answers.idle_ms = 0;
     tcp_server_leave(s->tcp, atomic_load(&s->leaving_idle_ms));
 }

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "common/base/attributes.h"
 #include "common/base/log.h"
 #include "common/base/xalloc.h"
 #include "skydns/streams/tcp_connection_internal.h"
@@ -60,10 +61,8 @@ static void tcp_acceptor_pause_accepting(struct tcp_acceptor *a, int error)
     ev_timer_start(a->loop, &a->pause);
 }
 
-static void tcp_acceptor_on_pause(struct ev_loop *loop, ev_timer *timer, int revents)
+static void tcp_acceptor_on_pause(struct ev_loop *loop UNUSED, ev_timer *timer, int revents UNUSED)
 {
-    (void)loop;
-    (void)revents;
     log_debug("accepting resumed");
     start_all(timer->data);
 }
@@ -101,10 +100,8 @@ static void accept_some(const struct listener *l, unsigned limit)
     }
 }
 
-static void on_accept(struct ev_loop *loop, ev_io *io, int revents)
+static void on_accept(struct ev_loop *loop UNUSED, ev_io *io, int revents UNUSED)
 {
-    (void)loop;
-    (void)revents;
     accept_some(io->data, ACCEPTS_A_TURN);
 }
 

@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 
+#include "common/base/attributes.h"
 #include "common/base/clock.h"
 #include "skydns/engine/namespace_rate.h"
 #include "skydns/publish/publisher.h"
@@ -22,13 +23,11 @@ static void tcp_answers_send_part(const struct transfer_inbox *inbox,
     }
 }
 
-static void tcp_answers_on_filled(struct ev_loop *loop, ev_async *filled, int revents)
+static void tcp_answers_on_filled(struct ev_loop *loop UNUSED, ev_async *filled, int revents UNUSED)
 {
     struct transfer_inbox *inbox = filled->data;
     struct transfer_parts parts = TAILQ_HEAD_INITIALIZER(parts);
     struct transfer_part *part;
-    (void)loop;
-    (void)revents;
     (void)pthread_mutex_lock(&inbox->lock); /* cannot fail: a plain mutex, not held */
     TAILQ_CONCAT(&parts, &inbox->parts, entry);
     (void)pthread_mutex_unlock(&inbox->lock); /* the same */

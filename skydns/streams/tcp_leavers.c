@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 
+#include "common/base/attributes.h"
 #include "common/base/clock.h"
 #include "common/base/xalloc.h"
 
@@ -29,12 +30,10 @@ static void tcp_leavers_start_timer(struct tcp_leavers *l, int64_t now_us)
     }
 }
 
-static void tcp_leavers_on_timer(struct ev_loop *loop, ev_timer *timer, int revents)
+static void tcp_leavers_on_timer(struct ev_loop *loop UNUSED, ev_timer *timer, int revents UNUSED)
 {
     struct tcp_leavers *l = timer->data;
     int64_t now_us = clock_monotonic_us();
-    (void)loop;
-    (void)revents;
     while (l->count > 0 && l->ring[l->first].due_us <= now_us) {
         struct tcp_ref connection = l->ring[l->first].connection;
         l->first = (l->first + 1) % TCP_LEAVERS_MAX;

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "common/base/attributes.h"
 #include "common/base/xalloc.h"
 
 struct tcp_poller {
@@ -28,10 +29,8 @@ static void tcp_poller_report_ready(struct tcp_poller *p)
     }
 }
 
-static void tcp_poller_on_ready(struct ev_loop *loop, ev_io *io, int revents)
+static void tcp_poller_on_ready(struct ev_loop *loop UNUSED, ev_io *io, int revents UNUSED)
 {
-    (void)loop;
-    (void)revents;
     tcp_poller_report_ready(io->data);
 }
 

@@ -4,6 +4,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "common/base/attributes.h"
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/base/xalloc.h"
@@ -147,13 +148,11 @@ static bool tcp_server_has_unread(const struct tcp_connection *c)
     return recv(c->fd, &byte, sizeof(byte), MSG_PEEK | MSG_DONTWAIT) > 0;
 }
 
-static void tcp_server_on_idle(struct ev_loop *loop, ev_timer *timer, int revents)
+static void tcp_server_on_idle(struct ev_loop *loop UNUSED, ev_timer *timer, int revents UNUSED)
 {
     struct tcp_server *s = timer->data;
     int64_t limit_ms = clock_monotonic_ms() - s->config.idle_ms;
     struct tcp_connection *c;
-    (void)loop;
-    (void)revents;
     size_t left = s->count; /* each once, although one that is touched may be due again */
     while (left-- > 0 && (c = TAILQ_FIRST(&s->queue)) && c->active_ms <= limit_ms) {
         if (s->is_leaving && tcp_server_has_unread(c)) {
@@ -185,13 +184,11 @@ void tcp_connection_linger(struct tcp_connection *c)
     start_linger_timer(c->server);
 }
 
-static void on_linger(struct ev_loop *loop, ev_timer *timer, int revents)
+static void on_linger(struct ev_loop *loop UNUSED, ev_timer *timer, int revents UNUSED)
 {
     struct tcp_server *s = timer->data;
     int64_t limit_ms = clock_monotonic_ms() - TCP_LINGER_MS;
     struct tcp_connection *c;
-    (void)loop;
-    (void)revents;
     while ((c = TAILQ_FIRST(&s->lingering)) && c->active_ms <= limit_ms) {
         tcp_connection_close(c, "ended, and the client goes on");
     }

@@ -1,6 +1,7 @@
 /* Holds connections whose next query is beyond a rate (tcp_admit_fn), and tries them again in
  * turn. Meanwhile the kernel's buffers fill, and the client waits. A few are tried at a time,
  * however many there are, so that they leave the loop to the others. */
+#include "common/base/attributes.h"
 #include "skydns/streams/tcp_connection_internal.h"
 
 #include <assert.h>
@@ -62,12 +63,10 @@ static bool may_go_on_with_frames(struct tcp_connection *c)
 }
 
 /* Tries the first ones; each may be held again, at the end, and others may close. */
-static void on_throttle(struct ev_loop *loop, ev_timer *timer, int revents)
+static void on_throttle(struct ev_loop *loop UNUSED, ev_timer *timer, int revents UNUSED)
 {
     struct tcp_server *s = timer->data;
     const size_t all = s->throttled_count;
-    (void)loop;
-    (void)revents;
     for (size_t i = 0; i < all && i < TCP_EVENTS_A_TURN && s->throttled_count > 0; i++) {
         struct tcp_connection *c = TAILQ_FIRST(&s->throttled);
         tcp_throttle_forget(c);

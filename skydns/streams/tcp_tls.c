@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "common/base/attributes.h"
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/base/xalloc.h"
@@ -75,13 +76,11 @@ static void forget_deadline(struct tcp_handshake *h)
 }
 
 /* Ends overdue handshakes. One whose job is out ends when that comes back. */
-static void tcp_tls_on_due(struct ev_loop *loop, ev_timer *timer, int revents)
+static void tcp_tls_on_due(struct ev_loop *loop UNUSED, ev_timer *timer, int revents UNUSED)
 {
     struct tcp_server *s = timer->data;
     int64_t now_ms = clock_monotonic_ms();
     struct tcp_handshake *h;
-    (void)loop;
-    (void)revents;
     while ((h = TAILQ_FIRST(&s->handshakes)) && h->due_ms <= now_ms) {
         forget_deadline(h);
         h->is_late = true;

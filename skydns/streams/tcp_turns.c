@@ -2,6 +2,7 @@
  * are others. epoll tells of ready connections in the order in which they became ready, whoever
  * they are: a client with thousands of them would have each other one wait behind a read for each.
  * Those put off wait in a queue in which clients take turns, and are not watched meanwhile. */
+#include "common/base/attributes.h"
 #include "skydns/streams/tcp_connection_internal.h"
 
 #include <stddef.h>
@@ -73,11 +74,10 @@ static void go_on_with(struct tcp_connection *c)
 }
 
 /* Serves some of those put off. Others may close meanwhile. */
-static void on_put_off(struct ev_loop *loop, ev_async *turn, int revents)
+static void on_put_off(struct ev_loop *loop, ev_async *turn, int revents UNUSED)
 {
     struct tcp_server *s = turn->data;
     struct fair_item *item;
-    (void)revents;
     for (unsigned i = 0; i < TCP_PIECES_A_TURN && (item = fair_queue_pop(&s->put_off)); i++) {
         go_on_with((struct tcp_connection *)(void *)((char *)item -
                                                      offsetof(struct tcp_connection, put_off)));

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/queue.h>
 
+#include "common/base/attributes.h"
 #include "common/base/clock.h"
 #include "common/base/key_table.h"
 #include "common/base/outage.h"
@@ -388,15 +389,13 @@ bool lease_update(struct lease *lease, int64_t now_ms, bool *is_changed)
     return true;
 }
 
-static void on_run(struct ev_loop *loop, ev_timer *timer, int events)
+static void on_run(struct ev_loop *loop UNUSED, ev_timer *timer, int events UNUSED)
 {
     struct lease_table *table = timer->data;
     int64_t now_ms = clock_monotonic_ms();
     bool is_changed = false;
     struct lease *next_lease = NULL; /* the first to wake */
     struct lease *lease;
-    (void)loop;
-    (void)events;
     table->last_run_ms = now_ms;
     table->run_ms = INT64_MAX;
     for (size_t at = 0; (lease = key_table_next(&table->leases, &at));) {

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/attributes.h"
 #include "common/base/cleanup.h"
 #include "common/base/err.h"
 #include "common/base/log.h"
@@ -18,10 +19,9 @@
  * rest, long after the last reader's batch has ended. */
 static const double reclaim_interval_s = 0.01;
 
-static void store_sync_on_reclaim(struct ev_loop *loop, ev_timer *timer, int events)
+static void store_sync_on_reclaim(struct ev_loop *loop, ev_timer *timer, int events UNUSED)
 {
     const struct store_sync *sync = timer->data;
-    (void)events;
     if (!publisher_reclaim(sync->publisher)) {
         ev_timer_stop(loop, timer);
     }
@@ -30,19 +30,16 @@ static void store_sync_on_reclaim(struct ev_loop *loop, ev_timer *timer, int eve
 /* Precision of the loop's clock. */
 static const double seen_interval_s = 0.001;
 
-static void store_sync_on_seen(struct ev_loop *loop, ev_timer *timer, int events)
+static void store_sync_on_seen(struct ev_loop *loop UNUSED, ev_timer *timer, int events UNUSED)
 {
-    (void)loop;
-    (void)events;
     store_sync_see(timer->data);
 }
 
 /* Frees the memory of pages and of the list of all nodes after a full read: up to a third of the
  * record store. After a start, frees what reading a snapshot took, once etcd has confirmed it: not
  * while the first clients wait. */
-static void on_trim(struct ev_loop *loop, ev_timer *timer, int events)
+static void on_trim(struct ev_loop *loop, ev_timer *timer, int events UNUSED)
 {
-    (void)events;
     ev_timer_stop(loop, timer);
     xalloc_trim();
 }

@@ -1,4 +1,5 @@
 /* Publishes one version of the record store for each revision of etcd. */
+#include "common/base/attributes.h"
 #include "common/base/clock.h"
 #include "common/base/log.h"
 
@@ -303,9 +304,8 @@ void store_sync_on_caught_up(void *data)
     sync->was_caught_up = true;
 }
 
-void store_sync_on_store_key_state(void *data, const struct err *err)
+void store_sync_on_store_key_state(void *data UNUSED, const struct err *err)
 {
-    (void)data;
     if (err) {
         log_warn("cannot read the store key; detecting another etcd by single keys only",
                  LOG_STR("reason", err->msg));

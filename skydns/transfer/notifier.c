@@ -5,6 +5,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "common/base/attributes.h"
 #include "common/base/clock.h"
 #include "common/base/cursor.h"
 #include "common/base/log.h"
@@ -159,12 +160,10 @@ static void notifier_set_timer(struct notifier *n)
     }
 }
 
-static void notifier_on_timer(struct ev_loop *loop, ev_timer *timer, int revents)
+static void notifier_on_timer(struct ev_loop *loop UNUSED, ev_timer *timer, int revents UNUSED)
 {
     struct notifier *n = timer->data;
     int64_t now_ms = clock_monotonic_ms();
-    (void)loop;
-    (void)revents;
     for (size_t i = 0; n->pairs && i < n->count; i++) {
         if (n->pairs[i].is_awaited && n->pairs[i].due_ms <= now_ms) {
             notifier_go_on(n, &n->pairs[i], now_ms);
@@ -263,12 +262,10 @@ static void notifier_take_reply(struct notifier *n, const struct addr *from, con
     }
 }
 
-static void notifier_on_readable(struct ev_loop *loop, ev_io *io, int revents)
+static void notifier_on_readable(struct ev_loop *loop UNUSED, ev_io *io, int revents UNUSED)
 {
     struct notifier *n = io->data;
     uint8_t wire[DNS_UDP_SIZE];
-    (void)loop;
-    (void)revents;
     for (unsigned i = 0; i < REPLIES_A_TURN; i++) {
         struct addr from = {.len = sizeof(from.v6)};
         ssize_t got = recvfrom(io->fd, wire, sizeof(wire), 0, &from.sa, &from.len);

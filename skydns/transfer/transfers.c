@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/attributes.h"
 #include "common/base/client_net.h"
 #include "common/base/clock.h"
 #include "common/base/log.h"
@@ -369,13 +370,11 @@ static void transfers_take_step(struct transfers *t, struct transfer_step *step)
 
 /* ---- The loop ---- */
 
-static void transfers_on_filled(struct ev_loop *loop, ev_async *filled, int revents)
+static void transfers_on_filled(struct ev_loop *loop UNUSED, ev_async *filled, int revents UNUSED)
 {
     struct transfers *t = filled->data;
     struct asked_list asked = TAILQ_HEAD_INITIALIZER(asked);
     struct departures departures = TAILQ_HEAD_INITIALIZER(departures);
-    (void)loop;
-    (void)revents;
     transfers_lock(t);
     TAILQ_CONCAT(&asked, &t->asked, entry);
     TAILQ_CONCAT(&departures, &t->departures, entry);
@@ -390,10 +389,8 @@ static void transfers_on_filled(struct ev_loop *loop, ev_async *filled, int reve
     begin_waiting(t);
 }
 
-static void transfers_on_stop(struct ev_loop *loop, ev_async *stop, int revents)
+static void transfers_on_stop(struct ev_loop *loop, ev_async *stop UNUSED, int revents UNUSED)
 {
-    (void)stop;
-    (void)revents;
     ev_break(loop, EVBREAK_ALL);
 }
 
@@ -478,9 +475,8 @@ static void free_inbox(struct transfers *t)
     }
 }
 
-static void transfers_ignore(void *data)
+static void transfers_ignore(void *data UNUSED)
 {
-    (void)data;
 }
 
 void transfers_free(struct transfers *t)

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <sys/random.h>
 
+#include "common/base/attributes.h"
 #include "common/base/buf.h"
 #include "common/base/cursor.h"
 #include "common/base/err.h"
@@ -423,16 +424,13 @@ static void on_tls_reply(void *data, const uint8_t *reply, size_t len)
 
 /* ---- Events ---- */
 
-static void on_udp(struct ev_loop *loop, ev_io *io, int revents)
+static void on_udp(struct ev_loop *loop UNUSED, ev_io *io, int revents UNUSED)
 {
-    (void)loop;
-    (void)revents;
     receive_udp(io->data);
 }
 
-static void on_tcp(struct ev_loop *loop, ev_io *io, int revents)
+static void on_tcp(struct ev_loop *loop UNUSED, ev_io *io, int revents)
 {
-    (void)loop;
     if (revents & EV_WRITE) {
         send_tcp(io->data);
     } else {

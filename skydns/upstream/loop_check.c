@@ -4,6 +4,7 @@
 #include <string.h>
 #include <sys/random.h>
 
+#include "common/base/attributes.h"
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/base/xalloc.h"
@@ -208,11 +209,9 @@ static void begin_round(struct loop_check *check)
     loop_check_attempt(check);
 }
 
-static void loop_check_on_timer(struct ev_loop *loop, ev_timer *timer, int revents)
+static void loop_check_on_timer(struct ev_loop *loop UNUSED, ev_timer *timer, int revents UNUSED)
 {
     struct loop_check *check = timer->data;
-    (void)loop;
-    (void)revents;
     if (check->in_round) {
         loop_check_attempt(check);
     } else {

@@ -1,5 +1,6 @@
 #include "skydns/upstream/onward_internal.h"
 
+#include "common/base/attributes.h"
 #include "common/base/cursor.h"
 #include "skydns/external/cache_image_writer.h"
 #include "skydns/external/hosts_table.h"
@@ -14,12 +15,10 @@ bool onward_is_ours(const struct engine_config *config, const struct dname *name
 
 /* ---- Records that are believed ---- */
 
-static bool is_owner_ours(const void *data, enum response_section section, uint16_t type,
-                          const struct dname *owner)
+static bool is_owner_ours(const void *data, enum response_section section UNUSED,
+                          uint16_t type UNUSED, const struct dname *owner)
 {
     const struct dname lower = dname_lower_of(slice_of(owner->wire, owner->len));
-    (void)section;
-    (void)type;
     return onward_is_ours(data, &lower);
 }
 
@@ -180,9 +179,8 @@ static bool is_of_chain(uint16_t type)
     return type == DNS_TYPE_CNAME || type == DNS_TYPE_DNAME || type == DNS_TYPE_RRSIG;
 }
 
-static bool is_any_type(uint16_t type)
+static bool is_any_type(uint16_t type UNUSED)
 {
-    (void)type;
     return true;
 }
 

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/attributes.h"
 #include "common/base/cleanup.h"
 #include "common/base/clock.h"
 #include "common/base/xalloc.h"
@@ -69,12 +70,11 @@ static struct forwarder_wait *next_shared_wait(struct reply_portions *p)
     return (struct forwarder_wait *)(void *)fair_queue_pop(&p->queue); /* first member */
 }
 
-static void on_portion(struct ev_loop *loop, ev_async *next, int revents)
+static void on_portion(struct ev_loop *loop, ev_async *next, int revents UNUSED)
 {
     struct reply_portions *p = next->data;
     const int64_t begun_us = clock_monotonic_us();
     struct forwarder_wait *wait;
-    (void)revents;
     while ((wait = next_shared_wait(p))) {
         struct shared_reply *s = STEAL(wait->shared);
         wait->cb(wait->data, &s->reply);

@@ -7,6 +7,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "common/base/attributes.h"
 #include "common/base/client_net.h"
 #include "common/tls/tls_client.h"
 #include "common/tls/tls_session.h"
@@ -193,12 +194,10 @@ static void tls_link_on_io(struct ev_loop *loop, ev_io *io, int revents)
     }
 }
 
-static void tls_link_on_timer(struct ev_loop *loop, ev_timer *timer, int revents)
+static void tls_link_on_timer(struct ev_loop *loop UNUSED, ev_timer *timer, int revents UNUSED)
 {
     struct tls_link *link = timer->data;
     struct err err;
-    (void)loop;
-    (void)revents;
     if (link->state == TLS_LINK_OPEN) {
         tls_link_end(link, NULL);
     } else {

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/attributes.h"
 #include "common/base/fair_queue.h"
 #include "common/base/log.h"
 #include "common/base/xalloc.h"
@@ -36,10 +37,8 @@ static bool tls_peers_make_room(struct tls_pool *pool)
     return false;
 }
 
-static void tls_peers_on_retry(struct ev_loop *loop, ev_timer *timer, int revents)
+static void tls_peers_on_retry(struct ev_loop *loop UNUSED, ev_timer *timer, int revents UNUSED)
 {
-    (void)loop;
-    (void)revents;
     tls_peer_pump(timer->data);
 }
 

@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 
+#include "common/base/attributes.h"
 #include "common/base/fair_queue.h"
 #include "common/base/log.h"
 #include "common/base/xalloc.h"
@@ -390,19 +391,15 @@ static void tls_pool_refresh(struct tls_pool *pool)
     }
 }
 
-static void tls_pool_on_refresh(struct ev_loop *loop, ev_timer *timer, int revents)
+static void tls_pool_on_refresh(struct ev_loop *loop UNUSED, ev_timer *timer, int revents UNUSED)
 {
-    (void)loop;
-    (void)revents;
     tls_pool_refresh(timer->data);
 }
 
-static void tls_pool_on_wake(struct ev_loop *loop, ev_async *wake, int revents)
+static void tls_pool_on_wake(struct ev_loop *loop UNUSED, ev_async *wake, int revents UNUSED)
 {
     struct tls_pool *pool = wake->data;
     struct tls_handshake_job *job;
-    (void)loop;
-    (void)revents;
     while ((job = tls_handshakes_pop(pool->handshakes))) {
         tls_link_shaken(job);
     }

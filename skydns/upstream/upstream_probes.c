@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 
+#include "common/base/attributes.h"
 #include "common/base/cleanup.h"
 #include "common/base/log.h"
 #include "common/base/xalloc.h"
@@ -92,14 +93,13 @@ static void upstream_probes_ask(struct probe *p)
               LOG_INT("is_sent", p->exchange != NULL));
 }
 
-static void upstream_probes_on_timer(struct ev_loop *loop, ev_timer *timer, int revents)
+static void upstream_probes_on_timer(struct ev_loop *loop, ev_timer *timer, int revents UNUSED)
 {
     struct probe *p = timer->data;
     const struct upstream_probes_config *config = &p->owner->config;
     /* Ends this probe so that another server has a turn: else the first to begin would be the only
      * ones. */
     bool gives_way = p->exchange && counter_get(&config->counts->probing) >= config->under_way_max;
-    (void)revents;
     if (p->exchange) {
         upstream_probes_log_end(p, false);
         config->unanswered(config->data, &p->server);

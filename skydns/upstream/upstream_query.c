@@ -1,6 +1,7 @@
 /* Runs the tries of a question, and its end. */
 #include <stdlib.h>
 
+#include "common/base/attributes.h"
 #include "common/base/buf.h"
 #include "common/base/cleanup.h"
 #include "common/base/clock.h"
@@ -206,10 +207,9 @@ static void finish_late(struct upstream_query *upstream_query)
     buf_fini(&message);
 }
 
-static void upstream_query_on_deadline(struct ev_loop *loop, ev_timer *timer, int revents)
+static void upstream_query_on_deadline(struct ev_loop *loop UNUSED, ev_timer *timer,
+                                       int revents UNUSED)
 {
-    (void)loop;
-    (void)revents;
     finish_late(timer->data);
 }
 
@@ -384,12 +384,10 @@ static bool are_all_malformed(const struct upstream_query *upstream_query)
     return has_one && upstream_query->begun >= upstream_query->server_count;
 }
 
-static void on_step(struct ev_loop *loop, ev_timer *timer, int revents)
+static void on_step(struct ev_loop *loop UNUSED, ev_timer *timer, int revents UNUSED)
 {
     struct upstream_query *upstream_query = timer->data;
     struct try *last = &upstream_query->tries[upstream_query->begun - 1];
-    (void)loop;
-    (void)revents;
     if (last->exchange && !last->is_lost && !exchange_has_heard(last->exchange) &&
         !exchange_is_starved(last->exchange)) {
         char server[NAMESERVER_TEXT_MAX];
