@@ -7,6 +7,7 @@
 #include "common/base/attributes.h"
 #include "common/base/buf.h"
 #include "common/base/log.h"
+#include "kube2sky/api/kube_client.h"
 #include "kube2sky/naming/route_rules.h"
 #include "kube2sky/options.h"
 #include "tests/support/unit_test.h"
