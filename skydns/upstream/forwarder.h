@@ -24,9 +24,9 @@
  * way for the same question to the general upstreams, whose response is its own.
  *
  * The first waiting query has the response at once. For others, clients take turns, in portions
- * between which the loop goes on (reply_portions_internal.h). A question goes on when no query waits
- * for it any more, or none ever did: its response is still worth caching. Such questions end when
- * one that clients wait for needs their sockets.
+ * between which the loop goes on (reply_portions_internal.h). A question goes on when no query
+ * waits for it any more, or none ever did: its response is still worth caching. Such questions end
+ * when one that clients wait for needs their sockets.
  *
  * On the resolver's loop and thread, but for forwarder_zone_state. */
 #ifndef SKYDNS_UPSTREAM_FORWARDER_H

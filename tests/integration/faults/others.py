@@ -6,7 +6,7 @@ with Others(bed, full(STEADY)) as others: idle = others.measure(); the attack be
 The client is a process of its own (others_client.py), so that the figures contain nothing of what the test does. Where
 attacker, upstreams, skydns and the client share two cores, each waits for one now and then: what is left without these
 waits is skydns' own, and what an upstream in Python takes; they are summed over threads, so that it may be less. With
-ATTACK_FIRST set, as root, skydns, upstreams and the client wait for none: figures that a busy machine does not change.
+ATTACK_FIRST set, as root, skydns and the client wait for none, and upstreams seldom, however busy the machine is.
 """
 
 import os
@@ -58,12 +58,12 @@ class Others:
         return self
 
     def _go_first(self) -> None:
-        """skydns, the client, who reads from it, and upstreams in this process run before all else on this machine."""
-        threads = [one.native_id for one in threading.enumerate() if one is not threading.main_thread()]
+        """skydns and the client run before all else on this machine; this process, with upstreams, then."""
         for pid in (self._skydns.pid, self._client.pid):
-            threads += [int(task.name) for task in Path(f"/proc/{pid}/task").iterdir()]
-        for thread in threads:
-            os.sched_setscheduler(thread, os.SCHED_FIFO, os.sched_param(1))
+            for task in Path(f"/proc/{pid}/task").iterdir():
+                os.sched_setscheduler(int(task.name), os.SCHED_FIFO, os.sched_param(1))
+        for task in Path("/proc/self/task").iterdir():
+            os.setpriority(os.PRIO_PROCESS, int(task.name), -20)
 
     def __exit__(self, *exc) -> None:
         self._client.stdin.close()
