@@ -2,7 +2,6 @@
  */
 #include "common/base/attributes.h"
 #include "common/base/log.h"
-#include "common/etcd/etcd.h"
 #include "skydns/answering.h"
 #include "skydns/config/live_config.h"
 #include "skydns/etcd_client.h"
