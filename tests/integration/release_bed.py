@@ -70,10 +70,10 @@ def image_archive(systems: list[System], name: str) -> bytes:
 
 
 def etcd_archive(tag: str) -> bytes:
-    """An image etcd:TAG with this machine's etcd, since a release has none."""
+    """An image released-etcd:TAG with this machine's etcd, since a release has none."""
     root = ImageRoot([System(_MACHINE, "amd64")], "amd64")
     root.add("usr/bin/etcd")
-    return _archive(f"etcd:{tag}", {"User": "65532:65532", "Entrypoint": ["/usr/bin/etcd"]}, root)
+    return _archive(f"released-etcd:{tag}", {"User": "65532:65532", "Entrypoint": ["/usr/bin/etcd"]}, root)
 
 
 def _archive(name: str, config: dict, root: ImageRoot) -> bytes:

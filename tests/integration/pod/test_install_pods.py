@@ -72,8 +72,7 @@ def images(bare_podman, tmp_path_factory):
     for name, tag in (("kube2sky", VERSION), ("skydns", VERSION), ("exechealthz", VERSION), ("etcd", _ETCD)):
         archive.write_bytes(etcd_archive(tag) if name == "etcd" else image_archive(systems, name))
         bare_podman.run("load", "-q", "-i", str(archive))
-        loaded = f"localhost/{name}:{tag}" if name == "etcd" else f"localhost/released-{name}:{tag}"
-        bare_podman.run("tag", loaded, f"{REGISTRY}/{name}:{tag}")
+        bare_podman.run("tag", f"localhost/released-{name}:{tag}", f"{REGISTRY}/{name}:{tag}")
 
 
 @pytest.fixture(scope="module")
