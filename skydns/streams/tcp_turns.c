@@ -1,11 +1,11 @@
 /* Puts off the connections of a client that has had its pieces of a turn of the loop, while there
- * are others. epoll tells of ready connections in the order in which they became ready, whoever
- * they are: a client with thousands of them would have each other one wait behind a read for each.
+ * are others. epoll tells of ready connections in the order in which they became ready, of
+ * any client: one with thousands of them would have each other one wait behind a read for each.
  * Those put off wait in a queue in which clients take turns, and are not watched meanwhile. */
+#include <stddef.h>
+
 #include "common/base/attributes.h"
 #include "skydns/streams/tcp_connection_internal.h"
-
-#include <stddef.h>
 
 static void put_off(struct tcp_connection *c)
 {
