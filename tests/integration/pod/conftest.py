@@ -6,9 +6,10 @@ import shutil
 from pathlib import Path
 
 import pytest
+import release_bed
 from bed import BIN_DIR
 from legacy_pod import LegacyPod
-from podman import Podman
+from podman import VERSION, Podman
 from private_space import PrivateSpace
 from real_apiserver import RealApiserver
 
@@ -50,6 +51,20 @@ def podman(bare_podman):
     """podman with the images of docker/Dockerfile, freshly built."""
     bare_podman.build()
     return bare_podman
+
+
+@pytest.fixture(scope="session")
+def released(bare_podman, tmp_path_factory):
+    """The names of a release's images, loaded from their OCI archives."""
+    if reason := release_bed.missing():
+        pytest.skip(reason)
+    folder = tmp_path_factory.mktemp("release")
+    systems = release_bed.package_programs(folder)
+    names = {name: f"localhost/released-{name}:{VERSION}" for name in ("kube2sky", "skydns", "exechealthz", "node-local")}
+    for name, image in names.items():
+        assert image in bare_podman.load(folder, release_bed.image_archive(systems, name))
+    yield names
+    shutil.rmtree(folder)
 
 
 @pytest.fixture(scope="session")

@@ -87,6 +87,12 @@ class Podman:
         assert done.returncode == 0, f"podman {' '.join(arguments)}: {done.stdout}{done.stderr}"
         return done.stdout.strip()
 
+    def load(self, folder: Path, archive: bytes) -> str:
+        """What podman says of the image in the archive, which lies in the folder meanwhile."""
+        path = folder / "image.oci.tar"
+        path.write_bytes(archive)
+        return self.run("load", "-q", "-i", str(path))
+
     def inspect(self, kind: str, name: str) -> dict:
         return json.loads(self.run(kind, "inspect", name))[0]
 

@@ -19,7 +19,7 @@ from kubectl_dns import KUBELET, Plugin
 from manifests import ROOT
 from podman import VERSION
 from podman_node import NAME, ClusterOfPodman, PodmanNode
-from release_bed import etcd_archive, image_archive, missing, package_programs
+from release_bed import etcd_archive
 
 pytestmark = pytest.mark.pod
 
@@ -62,17 +62,12 @@ def test_the_page_has_both_ways():
 
 
 @pytest.fixture(scope="module")
-def images(bare_podman, tmp_path_factory):
+def images(bare_podman, released, tmp_path_factory):
     """The release's images and an etcd, called as they are in the page's commands."""
-    if reason := missing():
-        pytest.skip(reason)
-    folder = tmp_path_factory.mktemp("release")
-    systems = package_programs(folder)
-    archive = folder / "image.oci.tar"
-    for name, tag in (("kube2sky", VERSION), ("skydns", VERSION), ("exechealthz", VERSION), ("etcd", _ETCD)):
-        archive.write_bytes(etcd_archive(tag) if name == "etcd" else image_archive(systems, name))
-        bare_podman.run("load", "-q", "-i", str(archive))
-        bare_podman.run("tag", f"localhost/released-{name}:{tag}", f"{REGISTRY}/{name}:{tag}")
+    bare_podman.load(tmp_path_factory.mktemp("etcd"), etcd_archive(_ETCD))
+    named = {"etcd": (f"localhost/released-etcd:{_ETCD}", _ETCD)} | {name: (image, VERSION) for name, image in released.items()}
+    for name, (image, tag) in named.items():
+        bare_podman.run("tag", image, f"{REGISTRY}/{name}:{tag}")
 
 
 @pytest.fixture(scope="module")
