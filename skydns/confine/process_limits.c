@@ -134,12 +134,12 @@ unsigned cpu_limit(void)
 
 enum {
     /* Reserves at most: 80 UDP and listening sockets, 130 for HTTP on two ports, 256 for its
-     * streams of events, 48 for probes of upstreams and loop checks, 12 for malformed responses,
-     * some 50 for etcd, name lookups, event loops and files. */
-    RESERVED = 576,
-    /* Reserves listening sockets from systemd and an event loop; not connections closed during a
-     * handshake step. */
-    STREAMS_RESERVED = 32,
+     * streams of events, 256 for clients' epoll sets, 48 for probes of upstreams and loop checks,
+     * 12 for malformed responses, some 50 for etcd, name lookups, event loops and files. */
+    RESERVED = 832,
+    /* Reserves listening sockets from systemd, an event loop and 256 clients' epoll sets; not
+     * connections closed during a handshake step. */
+    STREAMS_RESERVED = 288,
     USUAL_SOFT_LIMIT = 1024, /* if the kernel does not say */
 };
 

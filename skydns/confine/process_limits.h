@@ -28,9 +28,9 @@ void descriptor_table_make(void);
  * files), whose share is reserved under any limit.
  *
  *     |-- everything else --|---- connections ----|---- streams ----|---- to upstreams ------|
- *     0       864, at most half of the limit              evenly                         limit
+ *     0     1,376, at most half of the limit              evenly                         limit
  *
- * Without such listeners, there are no streams, and the rest has 576. */
+ * Without such listeners, there are no streams, and the rest has 832. */
 struct descriptor_shares {
     size_t connections;
     size_t streams; /* 0 without such listeners */

@@ -103,6 +103,7 @@ static struct tcp_client *tcp_clients_add(struct tcp_clients *clients, const str
 {
     struct tcp_client *client = xcalloc(1, sizeof(*client));
     client->net = *net;
+    client->set = -1;
     client->by_connections.client = client->by_buffered.client = client;
     client->by_handshakes.client = client;
     TAILQ_INIT(&client->idle);

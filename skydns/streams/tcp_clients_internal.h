@@ -39,9 +39,8 @@ struct tcp_client {
     /* Fields of the server. */
     unsigned turn;                       /* of the loop, in which it was last answered */
     size_t spent;                        /* of its share of that turn */
-    unsigned piece_turn;                 /* the turn in which its connections were last ready, */
-    unsigned pieces;                     /* and how many of them */
-    size_t put_off;                      /* connections that wait for its turn */
+    unsigned common;                     /* its connections in the poller's common set */
+    int set;                             /* its own, for the others; -1: it has none */
     struct tcp_connection_queue idle;    /* those that may be closed, longest idle first */
     struct tcp_connection_queue owed;    /* those that wait for late answers, longest first */
     struct tcp_connection_queue holders; /* those with buffers, longest first */

@@ -311,7 +311,7 @@ void tcp_connection_note_part(struct tcp_connection *c)
 /* Returns true if one turn answered everything, and the leavers take the connection. */
 static bool may_leave(struct tcp_connection *c, uint32_t events)
 {
-    return events == EPOLLIN && c->turns == 1 && !c->kind && !c->is_polled && c->waiting == 0 &&
+    return events == EPOLLIN && c->turns == 1 && !c->kind && c->set < 0 && c->waiting == 0 &&
            tcp_leavers_take(c->server->leavers, c->ref);
 }
 
@@ -322,13 +322,14 @@ static bool tcp_connection_set_events(struct tcp_connection *c, uint32_t events)
     if (c->is_leaving) {
         return true;
     }
-    if (c->is_put_off || (c->is_polled && c->events == events)) {
-        return true;
+    if (c->set >= 0) {
+        const bool is_same = c->events == events;
+        c->events = events;
+        return is_same || tcp_poller_change(c->set, c->fd, events, c->ref);
     }
-    bool was_polled = c->is_polled;
-    c->is_polled = true;
     c->events = events;
-    return tcp_poller_set(c->server->poller, c->fd, was_polled, events, c->ref);
+    c->set = tcp_poller_add(c->server->poller, c->who, c->fd, events, c->ref);
+    return c->set >= 0;
 }
 
 /* Frames already read wait for the next turn of the loop, for room to send their answers, or for a

@@ -8,7 +8,6 @@
 #include <sys/queue.h>
 
 #include "common/base/buf.h"
-#include "common/base/fair_queue.h"
 #include "skydns/streams/tcp_acceptor_internal.h"
 #include "skydns/streams/tcp_clients_internal.h"
 #include "skydns/streams/tcp_leavers_internal.h"
@@ -60,8 +59,8 @@ struct tcp_connection {
     struct tcp_server *server;
     struct tcp_ref ref;
     int fd;
-    uint32_t events;   /* that the poller watches */
-    bool is_polled;    /* by the poller, since its first turn */
+    uint32_t events;   /* that a poller watches, */
+    int set;           /* in this set, since its first turn; -1: in none */
     uint32_t waiting;  /* deferred queries not answered yet */
     size_t late_bytes; /* how long a late answer may be, by those before */
     uint64_t part_of;  /* the transfer whose message is in `out`; 0: none */
@@ -96,9 +95,7 @@ struct tcp_connection {
     TAILQ_ENTRY(tcp_connection) in_client;
     TAILQ_ENTRY(tcp_connection) in_throttle; /* while is_throttled */
     TAILQ_ENTRY(tcp_connection) holder;      /* while `buffered` is not 0 */
-    bool is_put_off;                         /* waits for its client's turn: */
-    struct fair_item put_off;
-    size_t buffered; /* what its client is charged for: in, out, stream */
+    size_t buffered;                         /* what its client is charged for: in, out, stream */
 };
 
 struct tcp_server {
@@ -124,8 +121,6 @@ struct tcp_server {
     ev_timer throttle_timer;               /* for the next queue, a part at a time */
     struct tcp_connection_queue throttled; /* longest first */
     size_t throttled_count;
-    struct fair_queue put_off; /* of tcp_connection */
-    ev_async put_off_turn;     /* for some of these */
     size_t count;
     size_t counts[ENGINE_TRANSPORTS];
     size_t buffered; /* bytes of all connections' buffers */
@@ -262,18 +257,6 @@ bool tcp_throttle_admit(struct tcp_connection *c);
 
 /* Lets go of a connection that is throttled. */
 void tcp_throttle_forget(struct tcp_connection *c);
-
-/* ---- tcp_turns.c ---- */
-
-void tcp_turns_init(struct tcp_server *server);
-void tcp_turns_fini(struct tcp_server *server); /* no connection is left */
-
-/* Returns whether its events may be handled now: its client has had less than TCP_PIECES_A_TURN, or
- * is alone, and is not spent. If not, the connection goes on in its client's turn. */
-bool tcp_turns_take(struct tcp_connection *c);
-
-/* Takes a connection that may have been put off out of the queue. */
-void tcp_turns_forget(struct tcp_connection *c);
 
 static inline bool tcp_connection_is_admitted(struct tcp_connection *c)
 {

@@ -1,31 +1,60 @@
 #include "skydns/streams/tcp_poller_internal.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <unistd.h>
 
 #include "common/base/attributes.h"
 #include "common/base/xalloc.h"
+#include "skydns/streams/tcp_clients_internal.h"
+#include "skydns/streams/tcp_server.h"
+
+/* Marks a client's set, where a connection has its slot; the generation is its descriptor. */
+static const uint32_t set_mark = UINT32_MAX;
 
 struct tcp_poller {
     struct ev_loop *loop;
-    ev_io io; /* of the epoll set */
+    const struct tcp_clients *clients;
+    ev_io io; /* of the common set */
     tcp_events_fn fn;
     void *data;
     bool rests;
+    size_t sets; /* of clients */
     struct epoll_event ready[TCP_EVENTS_A_TURN];
     struct tcp_event events[TCP_EVENTS_A_TURN];
 };
 
+/* Takes ready entries of a set: tells of connections, and puts the descriptors of clients' sets,
+ * which only the common set has, into `sets`. Returns how many these are. */
+static size_t report_set(struct tcp_poller *p, int set, int limit, int sets[TCP_EVENTS_A_TURN])
+{
+    size_t count = 0, set_count = 0;
+    const int n = epoll_wait(set, p->ready, limit, 0); /* on failure, the loop calls again */
+    for (int i = 0; i < n; i++) {
+        const struct tcp_ref ref = tcp_ref_unpack(p->ready[i].data.u64);
+        if (ref.slot == set_mark) {
+            assert(sets);
+            sets[set_count++] = (int)ref.generation;
+        } else {
+            p->events[count++] = (struct tcp_event){ref, p->ready[i].events};
+        }
+    }
+    if (count > 0) {
+        p->fn(p->data, p->events, count);
+    }
+    return set_count;
+}
+
+/* A client's set may be closed before its turn comes, and its descriptor be another client's set,
+ * which is as good; or anything else, which epoll_wait refuses. */
 static void tcp_poller_report_ready(struct tcp_poller *p)
 {
-    int n =
-        epoll_wait(p->io.fd, p->ready, TCP_EVENTS_A_TURN, 0); /* on failure, the loop calls again */
-    for (int i = 0; i < n; i++) {
-        p->events[i] = (struct tcp_event){tcp_ref_unpack(p->ready[i].data.u64), p->ready[i].events};
-    }
-    if (n > 0) {
-        p->fn(p->data, p->events, (size_t)n);
+    int sets[TCP_EVENTS_A_TURN];
+    const size_t count = report_set(p, p->io.fd, TCP_EVENTS_A_TURN, sets);
+    for (size_t i = 0; i < count; i++) {
+        const bool is_alone = tcp_clients_are_alone(p->clients);
+        (void)report_set(p, sets[i], is_alone ? TCP_EVENTS_A_TURN : TCP_PIECES_A_TURN, NULL);
     }
 }
 
@@ -34,8 +63,8 @@ static void tcp_poller_on_ready(struct ev_loop *loop UNUSED, ev_io *io, int reve
     tcp_poller_report_ready(io->data);
 }
 
-int tcp_poller_new(struct ev_loop *loop, tcp_events_fn fn, void *data,
-                   struct tcp_poller **ret_poller, struct err *err)
+int tcp_poller_new(struct ev_loop *loop, const struct tcp_clients *clients, tcp_events_fn fn,
+                   void *data, struct tcp_poller **ret_poller, struct err *err)
 {
     int fd = epoll_create1(EPOLL_CLOEXEC);
     if (fd < 0) {
@@ -43,6 +72,7 @@ int tcp_poller_new(struct ev_loop *loop, tcp_events_fn fn, void *data,
     }
     struct tcp_poller *p = xcalloc(1, sizeof(*p));
     p->loop = loop;
+    p->clients = clients;
     p->fn = fn;
     p->data = data;
     ev_io_init(&p->io, tcp_poller_on_ready, fd, EV_READ);
@@ -79,19 +109,71 @@ void tcp_poller_free(struct tcp_poller *poller)
     if (!poller) {
         return;
     }
+    assert(poller->sets == 0);
     ev_io_stop(poller->loop, &poller->io);
     (void)close(poller->io.fd); /* loses no data */
     free(poller);
 }
 
-bool tcp_poller_set(struct tcp_poller *poller, int fd, bool is_known, uint32_t events,
-                    struct tcp_ref connection)
+/* ---- Sets ---- */
+
+static bool tcp_poller_control(int set, int operation, int fd, uint32_t events, struct tcp_ref ref)
 {
-    struct epoll_event event = {.events = events, .data.u64 = tcp_ref_pack(connection)};
-    return epoll_ctl(poller->io.fd, is_known ? EPOLL_CTL_MOD : EPOLL_CTL_ADD, fd, &event) == 0;
+    struct epoll_event event = {.events = events, .data.u64 = tcp_ref_pack(ref)};
+    return epoll_ctl(set, operation, fd, &event) == 0;
+}
+
+/* Opens a set for a client, unless it has one; there may be none. */
+static void open_set(struct tcp_poller *p, struct tcp_client *client)
+{
+    if (client->set >= 0 || p->sets == TCP_SETS_MAX) {
+        return;
+    }
+    const int fd = epoll_create1(EPOLL_CLOEXEC);
+    if (fd < 0) {
+        return;
+    }
+    if (!tcp_poller_control(p->io.fd, EPOLL_CTL_ADD, fd, EPOLLIN,
+                            (struct tcp_ref){.slot = set_mark, .generation = (uint32_t)fd})) {
+        (void)close(fd); /* is empty */
+        return;
+    }
+    client->set = fd;
+    p->sets++;
+}
+
+int tcp_poller_add(struct tcp_poller *poller, struct tcp_client *client, int fd, uint32_t events,
+                   struct tcp_ref connection)
+{
+    const bool is_beyond = poller->clients && client->common >= TCP_COMMON_CONNECTIONS;
+    if (is_beyond) {
+        open_set(poller, client);
+    }
+    const bool is_own = is_beyond && client->set >= 0;
+    const int set = is_own ? client->set : poller->io.fd;
+    if (!tcp_poller_control(set, EPOLL_CTL_ADD, fd, events, connection)) {
+        return -1;
+    }
+    client->common += !is_own && poller->clients;
+    return set;
+}
+
+bool tcp_poller_change(int set, int fd, uint32_t events, struct tcp_ref connection)
+{
+    return tcp_poller_control(set, EPOLL_CTL_MOD, fd, events, connection);
 }
 
 void tcp_poller_remove(struct tcp_poller *poller, int fd)
 {
     (void)epoll_ctl(poller->io.fd, EPOLL_CTL_DEL, fd, NULL); /* fails if it is in none */
+}
+
+void tcp_poller_leave(struct tcp_poller *poller, struct tcp_client *client, int set)
+{
+    client->common -= set == poller->io.fd;
+    if (client->connections == 1 && client->set >= 0) {
+        (void)close(client->set); /* is empty */
+        client->set = -1;
+        poller->sets--;
+    }
 }

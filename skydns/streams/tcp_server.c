@@ -94,7 +94,7 @@ void tcp_connection_close(struct tcp_connection *c, const char *why)
     if (c->is_throttled) {
         tcp_throttle_forget(c);
     }
-    tcp_turns_forget(c);
+    tcp_poller_leave(s->poller, c->who, c->set);
     tcp_server_charge(c, 0);
     c->who->waiting -= c->waiting;
     tcp_clients_leave(s->clients, c->who);
@@ -214,8 +214,8 @@ static void tcp_server_on_event(struct tcp_connection *c, uint32_t events)
 {
     if ((events & (EPOLLHUP | EPOLLERR)) && !is_to_be_emptied(c, events)) {
         tcp_connection_close(c, "reset by the client");
-    } else if (!tcp_turns_take(c)) {
-        return;
+    } else if (tcp_connection_is_spent(c)) {
+        return; /* it is told of again in the next turn */
     } else if (events & EPOLLOUT) {
         tcp_connection_settle(c, tcp_connection_go_on(c));
     } else {
@@ -381,6 +381,7 @@ static struct tcp_connection *add_connection(struct tcp_server *s, int fd,
     buf_init(&c->in, TCP_INPUT_MAX);
     buf_init(&c->out, TCP_OUTPUT_MAX);
     c->fd = fd;
+    c->set = -1;
     s->slots[slot] = c;
     s->count++;
     s->counts[transport]++;
@@ -426,8 +427,10 @@ int tcp_server_new(const struct tcp_server_config *config, struct tcp_server **r
                    struct err *err)
 {
     struct tcp_server *s = xcalloc(1, sizeof(*s));
-    int r = tcp_poller_new(config->loop, tcp_server_on_events, s, &s->poller, err);
+    s->clients = tcp_clients_new();
+    int r = tcp_poller_new(config->loop, s->clients, tcp_server_on_events, s, &s->poller, err);
     if (r < 0) {
+        tcp_clients_free(s->clients);
         free(s);
         return r;
     }
@@ -435,11 +438,11 @@ int tcp_server_new(const struct tcp_server_config *config, struct tcp_server **r
     r = tcp_tls_init(s, err);
     if (r < 0) {
         tcp_poller_free(s->poller);
+        tcp_clients_free(s->clients);
         free(s);
         return r;
     }
     s->config.sockets = NULL; /* the acceptor took them over */
-    s->clients = tcp_clients_new();
     TAILQ_INIT(&s->queue);
     TAILQ_INIT(&s->lingering);
     s->slots = xcalloc(config->connections_max, sizeof(*s->slots));
@@ -456,7 +459,6 @@ int tcp_server_new(const struct tcp_server_config *config, struct tcp_server **r
     ev_init(&s->linger_timer, on_linger);
     s->linger_timer.data = s;
     tcp_throttle_init(s);
-    tcp_turns_init(s);
     s->leavers = tcp_leavers_new(config->loop, on_leaver, s);
     s->acceptor = tcp_acceptor_new(config->loop, s, config->sockets, config->socket_count);
     *ret_server = s;
@@ -486,7 +488,6 @@ void tcp_server_free(struct tcp_server *server)
     ev_timer_stop(server->config.loop, &server->idle_timer);
     ev_timer_stop(server->config.loop, &server->linger_timer);
     tcp_throttle_fini(server);
-    tcp_turns_fini(server);
     tcp_leavers_free(server->leavers);
     tcp_poller_free(server->poller);
     free(server->reply);

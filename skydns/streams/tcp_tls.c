@@ -202,10 +202,12 @@ static void tcp_tls_claim(struct tcp_server *s, struct tcp_client *client)
 /* Watches once: the poller says no more until it is told again. */
 static bool tcp_tls_watch(struct tcp_connection *c, enum tls_want want)
 {
-    bool was_polled = c->is_polled;
-    c->is_polled = true;
     c->events = (want == TLS_WANT_READ ? EPOLLIN : EPOLLOUT) | EPOLLONESHOT;
-    return tcp_poller_set(c->server->handshake_poller, c->fd, was_polled, c->events, c->ref);
+    if (c->set >= 0) {
+        return tcp_poller_change(c->set, c->fd, c->events, c->ref);
+    }
+    c->set = tcp_poller_add(c->server->handshake_poller, c->who, c->fd, c->events, c->ref);
+    return c->set >= 0;
 }
 
 void tcp_tls_begin(struct tcp_connection *c)
@@ -275,7 +277,7 @@ int tcp_tls_init(struct tcp_server *server, struct err *err)
     ev_init(&server->handshake_timer, tcp_tls_on_due);
     server->handshake_timer.data = server;
     const struct tcp_server_config *config = &server->config;
-    return config->handshakes ? tcp_poller_new(config->loop, tcp_tls_on_events, server,
+    return config->handshakes ? tcp_poller_new(config->loop, NULL, tcp_tls_on_events, server,
                                                &server->handshake_poller, err)
                               : 0;
 }
@@ -307,7 +309,7 @@ static void tcp_tls_finish(struct tcp_handshake *h)
     struct tcp_handshake_counts *counts = &c->server->handshake_counts;
     bool is_resumed = tls_session_is_resumed(c->tls);
     tcp_poller_remove(c->server->handshake_poller, c->fd);
-    c->is_polled = false;
+    c->set = -1;
     forget_deadline(h);
     tcp_tls_detach(h);
     free(h);

@@ -10,7 +10,7 @@
 #include "tests/support/log_capture.h"
 #include "tests/support/unit_test.h"
 
-enum { ALL_WANT = 20576, PART_WANTS = 10000, WITH_STREAMS = 30864 };
+enum { ALL_WANT = 20832, PART_WANTS = 10000, WITH_STREAMS = 31376 };
 
 static const struct descriptor_wants plain = {
     .most = {.connections = PART_WANTS, .nameservers = PART_WANTS}, .handshakes = 256};
@@ -24,8 +24,8 @@ UNIT_TEST(test_shares)
         size_t limit, want;
     } rows[] = {
         {0, 1},         {1, 1},         {16, 4},         {256, 64},        {639, 160},
-        {640, 160},     {1024, 256},    {4096, 1760},    {20000, 9712},    {20575, 9999},
-        {20576, 10000}, {65536, 10000}, {524288, 10000}, {1048576, 10000}, {SIZE_MAX, 10000},
+        {640, 160},     {1024, 256},    {4096, 1632},    {20000, 9584},    {20831, 9999},
+        {20832, 10000}, {65536, 10000}, {524288, 10000}, {1048576, 10000}, {SIZE_MAX, 10000},
     };
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         struct descriptor_shares got = descriptor_limit_share(rows[i].limit, &plain);
@@ -43,7 +43,7 @@ UNIT_TEST(test_shares_with_streams)
         size_t limit, want;
     } rows[] = {
         {0, 1},         {1, 1},          {16, 2},           {256, 42},     {704, 117},
-        {1024, 170},    {1216, 202},     {4096, 1077},      {30863, 9999}, {30864, 10000},
+        {1024, 170},    {1216, 202},     {4096, 906},       {31375, 9999}, {31376, 10000},
         {65536, 10000}, {524288, 10000}, {SIZE_MAX, 10000},
     };
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
@@ -157,14 +157,14 @@ UNIT_TEST(test_a_small_hard_limit)
     assert_int_equal(getrlimit(RLIMIT_NOFILE, &small), 0);
     assert_int_equal(small.rlim_cur, 256);
     assert_int_equal(got.connections, 64);
-    assert_int_equal(log_occurrences(text, "raise LimitNOFILE= or ulimit -n limit=256 wanted=20576 "
+    assert_int_equal(log_occurrences(text, "raise LimitNOFILE= or ulimit -n limit=256 wanted=20832 "
                                            "connections=64 nameserver_queries=64"),
                      1);
     log_capture_begin(&log);
     got = descriptor_limit_raise(&streams);
     text = log_capture_end(&log);
     assert_int_equal(got.streams, 42);
-    assert_int_equal(log_occurrences(text, "raise LimitNOFILE= or ulimit -n limit=256 wanted=30864 "
+    assert_int_equal(log_occurrences(text, "raise LimitNOFILE= or ulimit -n limit=256 wanted=31376 "
                                            "connections=42 stream_connections=42 "
                                            "nameserver_queries=42"),
                      1);

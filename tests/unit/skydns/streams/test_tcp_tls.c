@@ -34,6 +34,26 @@ UNIT_TEST(test_queries)
     finish(f);
 }
 
+/* More than the common set takes of a client: their handshakes have a set of their own. */
+UNIT_TEST(test_one_client_with_many_connections)
+{
+    enum { MANY = 2 * TCP_COMMON_CONNECTIONS };
+    struct tcp_bed *f = setup(MANY);
+    struct peer peers[MANY];
+    for (size_t i = 0; i < MANY; i++) {
+        peers[i] = connect_tls(f, 1);
+    }
+    for (size_t i = 0; i < MANY; i++) {
+        say(f, &peers[i], "\0\2e!", 4);
+        assert_heard(f, &peers[i], "e!");
+    }
+    assert_int_equal(tcp_server_connections_of(f->server, ENGINE_TLS), MANY);
+    for (size_t i = 0; i < MANY; i++) {
+        hang_up(&peers[i]);
+    }
+    finish(f);
+}
+
 /* A client that sends more than one read takes, and then nothing: bytes left inside OpenSSL wake
  * nobody, yet all are answered. */
 UNIT_TEST(test_pending_bytes_are_answered)
