@@ -7,7 +7,7 @@
 #include "kube2sky/naming/contract.h"
 #include "kube2sky/naming/inventory_internal.h"
 #include "kube2sky/naming/inventory_namespaces_internal.h"
-#include "kube2sky/naming/inventory_nodes_internal.h"
+#include "kube2sky/naming/node_names_internal.h"
 
 #define FIRST_SERVICE "default/kubernetes"
 

@@ -4,7 +4,7 @@
 #include "kube2sky/naming/contract.h"
 #include "kube2sky/naming/inventory_internal.h"
 #include "kube2sky/naming/inventory_namespaces_internal.h"
-#include "kube2sky/naming/inventory_nodes_internal.h"
+#include "kube2sky/naming/node_names_internal.h"
 
 /* Returns the part for an id that begins with the namespace, "default/web". */
 static const struct inventory *inventory_view_part_of(const struct inventory *inventory,
