@@ -55,4 +55,20 @@ void claims_seal(struct claims *claims);
 /* Returns a claim, borrowed until the next change. */
 struct claim claims_get(const struct claims *claims, size_t index);
 
+/* Holds a set of addresses in the order of claim_compare_ips. */
+struct ip_list {
+    struct ip *ips;
+    size_t count;
+    size_t cap;
+};
+
+void ip_list_fini(struct ip_list *list);
+void ip_list_clear(struct ip_list *list); /* does not free memory */
+
+/* Appends, unsorted. */
+void ip_list_add(struct ip_list *list, const struct ip *ip);
+
+/* Sorts and removes duplicates. */
+void ip_list_seal(struct ip_list *list);
+
 #endif

@@ -46,7 +46,6 @@
 #include "kube2sky/naming/claims.h"
 #include "kube2sky/naming/desired.h"
 #include "kube2sky/naming/inventory.h"
-#include "kube2sky/naming/ip_list.h"
 #include "kube2sky/naming/naming.h"
 #include "kube2sky/naming/owner_objects.h"
 #include "kube2sky/naming/reverse.h"
