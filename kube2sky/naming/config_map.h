@@ -5,7 +5,7 @@
  *                        the key of <hash>.acme.local.stub.dns.D. for each server: its address and
  *                        port, or its name with a trailing dot
  *   upstreamNameservers  ["8.8.8.8", "[fd00::1]:5353"]
- *                        nameservers of the document (config_document.h), at most three
+ *                        nameservers of the document (config_keys_internal.h), at most three
  *   records              {"db.D": {"host": "10.1.2.3"}, "www.D": [{...}, {...}]}
  *                        SkyDNS's values. The key of the name itself; of a list, <hash>.<name> for
  *                        each. The value is written as it is, without blanks.

@@ -20,12 +20,42 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "common/base/attributes.h"
 #include "common/base/buf.h"
+#include "common/base/err.h"
 #include "common/base/key_table.h"
 #include "common/base/slice.h"
 #include "common/etcd/etcd_kv.h"
 #include "kube2sky/naming/config_map.h"
 #include "kube2sky/reconcile/plan.h"
+
+/* ---- The document /kube2sky/<domain>/config ----
+ *
+ * It holds what the ConfigMap says beside records, for skydns, and the keys that kube2sky wrote
+ * because of the map, for itself:
+ *
+ *     {"nameservers":["8.8.8.8:53"],"keys":["/skydns/local/cluster/db"]}
+ *
+ * Without nameservers the field is absent. Pure. */
+
+/* A request to etcd has at most 1.5 MiB. */
+enum { CONFIG_DOCUMENT_MAX = 1536 * 1024 };
+
+/* The document's key is etcd_writer_key(domain, CONFIG_DOCUMENT_NAME). */
+#define CONFIG_DOCUMENT_NAME "config"
+
+/* Write the document: begin, with the map's nameservers, a JSON list or empty; each key, in byte
+ * order; end. */
+void config_document_begin(struct slice nameservers, struct buf *out);
+void config_document_add(struct slice key, struct buf *out);
+void config_document_end(struct buf *out);
+
+/* Calls fn for each listed key. Fails on a malformed document, without calling fn; the error says
+ * what was expected. */
+int config_document_read(struct slice text, void (*fn)(void *data, struct slice key), void *data,
+                         struct err *err) MUST_CHECK;
+
+/* ---- The keys ---- */
 
 struct external_keys;
 struct ownership;

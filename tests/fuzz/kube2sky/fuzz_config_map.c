@@ -11,9 +11,9 @@
 #include "common/dns/dname.h"
 #include "common/dns/record.h"
 #include "common/dns/record_json.h"
-#include "kube2sky/naming/config_document.h"
 #include "kube2sky/naming/config_map.h"
 #include "kube2sky/naming/override_zones.h"
+#include "kube2sky/reconcile/config_keys_internal.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -1,5 +1,5 @@
 /* config_map: every rule of kube-dns's ConfigMap, keys and values byte for byte; what is refused,
- * and how the reason reads. config_document: the list of keys. */
+ * and how the reason reads. */
 #include "kube2sky/naming/config_map.h"
 
 #include <stdint.h>
@@ -8,7 +8,6 @@
 
 #include "common/base/attributes.h"
 #include "common/base/xalloc.h"
-#include "kube2sky/naming/config_document.h"
 #include "kube2sky/naming/override_zones.h"
 #include "tests/support/unit_test.h"
 
@@ -336,55 +335,4 @@ UNIT_TEST(test_settings)
     assert_int_equal(config_map_setting_of("records"), CONFIG_MAP_KNOWN);
     assert_int_equal(config_map_setting_of("federations"), CONFIG_MAP_FEDERATIONS);
     assert_int_equal(config_map_setting_of("stubdomains"), CONFIG_MAP_UNKNOWN);
-}
-
-/* ---- The document ---- */
-
-static void naming_config_map_on_key(void *data, struct slice key)
-{
-    struct buf *out = data;
-    buf_append_slice(out, key);
-    buf_append_char(out, ' ');
-}
-
-UNIT_TEST(test_document)
-{
-    static const struct {
-        const char *text;
-        const char *want; /* the keys, or the error */
-    } cases[] = {
-        {"{\"nameservers\":[\"8.8.8.8:53\"],\"keys\":[\"/a\",\"/b\"]}", "/a /b "},
-        {"{\"keys\":[]}", ""},
-        {"{}", ""},
-        {"[]", "expected a JSON object"},
-        {"", "expected a JSON object: '[' or '{' expected near end of file"},
-        {"{\"keys\":7}", "keys: expected a list"},
-        {"{\"keys\":[\"/a\",7]}", "keys[1]: expected a string"},
-    };
-    struct buf got;
-    buf_init(&got, 4096);
-    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-        struct err err = {0};
-        buf_clear(&got);
-        if (config_document_read(slice_str(cases[i].text), naming_config_map_on_key, &got, &err) <
-            0) {
-            assert_int_equal(got.len, 0);
-            buf_append_str(&got, err.msg);
-        }
-        assert_string_equal(buf_cstr(&got), cases[i].want);
-    }
-    buf_clear(&got);
-    config_document_begin(slice_str("[\"8.8.8.8:53\"]"), &got);
-    config_document_add(slice_str("/a"), &got);
-    config_document_add(slice_str("/b\"\\["), &got);
-    config_document_add(slice_str("/c"), &got);
-    config_document_end(&got);
-    assert_string_equal(
-        buf_cstr(&got),
-        "{\"nameservers\":[\"8.8.8.8:53\"],\"keys\":[\"/a\",\"/b\\\"\\\\[\",\"/c\"]}");
-    buf_clear(&got);
-    config_document_begin(slice_str(""), &got);
-    config_document_end(&got);
-    assert_string_equal(buf_cstr(&got), "{\"keys\":[]}");
-    buf_fini(&got);
 }

@@ -4,7 +4,6 @@
 #include "tests/unit/kube2sky/reconcile/reconciler_bed.h"
 
 #include "common/etcd/etcd_store_id.h"
-#include "kube2sky/naming/config_document.h"
 #include "kube2sky/naming/config_map.h"
 #include "kube2sky/reconcile/config_keys_internal.h"
 #include "kube2sky/reconcile/ownership_internal.h"
@@ -371,4 +370,55 @@ UNIT_TEST(test_a_list_ahead_of_its_keys)
     config_map_fini(&none);
     config_keys_fini(&keys);
     ownership_fini(&ownership);
+}
+
+/* ---- Its text ---- */
+
+static void config_keys_append_listed(void *data, struct slice key)
+{
+    struct buf *out = data;
+    buf_append_slice(out, key);
+    buf_append_char(out, ' ');
+}
+
+UNIT_TEST(test_document)
+{
+    static const struct {
+        const char *text;
+        const char *want; /* the keys, or the error */
+    } cases[] = {
+        {"{\"nameservers\":[\"8.8.8.8:53\"],\"keys\":[\"/a\",\"/b\"]}", "/a /b "},
+        {"{\"keys\":[]}", ""},
+        {"{}", ""},
+        {"[]", "expected a JSON object"},
+        {"", "expected a JSON object: '[' or '{' expected near end of file"},
+        {"{\"keys\":7}", "keys: expected a list"},
+        {"{\"keys\":[\"/a\",7]}", "keys[1]: expected a string"},
+    };
+    struct buf got;
+    buf_init(&got, 4096);
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct err err = {0};
+        buf_clear(&got);
+        if (config_document_read(slice_str(cases[i].text), config_keys_append_listed, &got, &err) <
+            0) {
+            assert_int_equal(got.len, 0);
+            buf_append_str(&got, err.msg);
+        }
+        assert_string_equal(buf_cstr(&got), cases[i].want);
+    }
+    buf_clear(&got);
+    config_document_begin(slice_str("[\"8.8.8.8:53\"]"), &got);
+    config_document_add(slice_str("/a"), &got);
+    config_document_add(slice_str("/b\"\\["), &got);
+    config_document_add(slice_str("/c"), &got);
+    config_document_end(&got);
+    assert_string_equal(
+        buf_cstr(&got),
+        "{\"nameservers\":[\"8.8.8.8:53\"],\"keys\":[\"/a\",\"/b\\\"\\\\[\",\"/c\"]}");
+    buf_clear(&got);
+    config_document_begin(slice_str(""), &got);
+    config_document_end(&got);
+    assert_string_equal(buf_cstr(&got), "{\"keys\":[]}");
+    buf_fini(&got);
 }
