@@ -10,7 +10,7 @@
 #include "common/base/xalloc.h"
 #include "kube2sky/config_source.h"
 #include "kube2sky/kube_source.h"
-#include "kube2sky/reconcile/preview.h"
+#include "kube2sky/reconcile/plan.h"
 #include "kube2sky/reconcile/reconciler.h"
 #include "kube2sky/status.h"
 

@@ -1,4 +1,4 @@
-/* Prints what would be written (preview.h) to stdout once everything is known, then ends:
+/* Prints what would be written (plan.h) to stdout once everything is known, then ends:
  * --dry-run. Writes nothing to etcd. Created by main(), which runs the loop; on the main loop. */
 #ifndef KUBE2SKY_DRY_RUN_H
 #define KUBE2SKY_DRY_RUN_H

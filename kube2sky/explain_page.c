@@ -136,7 +136,7 @@ static void service_put_state(const struct explanation *x, struct buf *out)
     }
 }
 
-/* Signs of preview.h, and a blank for a key with the wanted value. */
+/* Signs of plan.h, and a blank for a key with the wanted value. */
 static const char signs[OWNER_KEY_STATES][2] = {
     [OWNER_KEY_PRESENT] = " ",  [OWNER_KEY_MISSING] = "+", [OWNER_KEY_DIFFERS] = "~",
     [OWNER_KEY_UNWANTED] = "-", [OWNER_KEY_OTHERS] = "=",  [OWNER_KEY_UNKNOWN] = "?",

@@ -1,4 +1,4 @@
-/* Serves GET /plan: what the reconciler would write now, line by line (preview.h), produced while
+/* Serves GET /plan: what the reconciler would write now, line by line (plan.h), produced while
  * it is sent. Lines that begin with `#` say why not everything is known, or that there is nothing
  * to do. On the main loop. */
 #ifndef KUBE2SKY_PLAN_PAGE_H

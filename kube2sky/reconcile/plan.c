@@ -303,3 +303,55 @@ size_t plan_batch_ops(const struct plan_batch *batch, struct etcd_op *ret_ops)
     }
     return batch->plan.op_count;
 }
+
+/* ---- Lines ---- */
+
+static void append_printable(struct buf *out, struct slice text)
+{
+    for (size_t i = 0; i < text.len; i++) {
+        unsigned char c = (unsigned char)text.ptr[i];
+        if (c < ' ' || c >= 0x7f || c == '\\') {
+            buf_printf(out, "\\x%02x", c);
+        } else {
+            buf_append_char(out, (char)c);
+        }
+    }
+}
+
+static void append_line(struct buf *out, char sign, const struct etcd_op *op)
+{
+    buf_printf(out, "%c ", sign);
+    append_printable(out, op->key);
+    if (op->kind == ETCD_OP_PUT) {
+        buf_append_char(out, ' ');
+        append_printable(out, op->value);
+    }
+    buf_append_char(out, '\n');
+}
+
+void preview_append(const struct plan *plan, struct buf *out)
+{
+    for (size_t i = 0; i < plan->op_count; i++) {
+        struct etcd_op op = plan_get(plan, i);
+        bool is_there = plan->ops[i].revision != 0;
+        append_line(out, op.kind == ETCD_OP_DELETE ? '-' : is_there ? '~' : '+', &op);
+    }
+}
+
+static void append_lines(struct buf *out, char sign, const struct plan *plan)
+{
+    for (size_t i = 0; i < plan->op_count; i++) {
+        struct etcd_op op = plan_get(plan, i);
+        append_line(out, sign, &op);
+    }
+}
+
+void preview_append_withheld(const struct plan *withheld, struct buf *out)
+{
+    append_lines(out, '?', withheld);
+}
+
+void preview_append_left(const struct plan *left, struct buf *out)
+{
+    append_lines(out, '=', left);
+}

@@ -1,5 +1,5 @@
 /* Plans the difference between an owner's desired and actual keys: puts of missing or changed keys,
- * deletes of unwanted ones. Packs such plans into transactions. PURE.
+ * deletes of unwanted ones. Packs such plans into transactions, and lists them for people. PURE.
  *
  * Puts come first, deletes last, each in key order, so that a plan too large for one transaction
  * adds first. */
@@ -112,5 +112,28 @@ enum plan_fit plan_batch_add(struct plan_batch *batch, const struct plan *plan, 
 /* Fills ret_ops, which has room for ops_max, and returns their number. They are borrowed until the
  * batch changes. */
 size_t plan_batch_ops(const struct plan_batch *batch, struct etcd_op *ret_ops);
+
+/* ---- Lines ----
+ *
+ * Plans as readable text, for GET /plan and --dry-run:
+ *
+ *     + KEY VALUE     does not exist
+ *     ~ KEY VALUE     has another value
+ *     - KEY           should not exist
+ *     ? KEY [VALUE]   waits: the key exists and may turn out to be right, so it is deleted, or gets
+ *                     this value, only once everything that may want it is known; or it waits for
+ *                     another key
+ *     = KEY VALUE     should have this value, but belongs to another writer: left alone
+ *
+ * Bytes that are not printable ASCII become \xNN: anyone may have written a key to delete. */
+
+/* Appends a line for each operation. */
+void preview_append(const struct plan *plan, struct buf *out);
+
+/* Appends a line for each operation that is withheld. */
+void preview_append_withheld(const struct plan *withheld, struct buf *out);
+
+/* Appends a line for each put that is left out, since the key belongs to another writer. */
+void preview_append_left(const struct plan *left, struct buf *out);
 
 #endif

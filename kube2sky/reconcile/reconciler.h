@@ -160,7 +160,7 @@ bool reconciler_has_written(const struct reconciler *reconciler, struct slice se
                             int64_t *ret_revision, struct buf *why);
 
 /* Visit, for pages, the ids of owners with work waiting or in flight, and the plan of one, as lines
- * of preview.h; an owner that is gone has none. The ids of a million owners at once would block the
+ * of plan.h; an owner that is gone has none. The ids of a million owners at once would block the
  * loop: they come in parts, each well below a millisecond. The struct is zeroed at first. Owners
  * that change between two parts may be missing. */
 struct unsettled_place {

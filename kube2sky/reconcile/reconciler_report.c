@@ -11,7 +11,6 @@
 #include "kube2sky/reconcile/etcd_space_internal.h"
 #include "kube2sky/reconcile/history_internal.h"
 #include "kube2sky/reconcile/leader_internal.h"
-#include "kube2sky/reconcile/preview.h"
 #include "kube2sky/reconcile/reconciler_internal.h"
 
 const struct histogram_scale reconciler_programming_scale = {
