@@ -306,7 +306,7 @@ size_t plan_batch_ops(const struct plan_batch *batch, struct etcd_op *ret_ops)
 
 /* ---- Lines ---- */
 
-static void append_printable(struct buf *out, struct slice text)
+static void append_text(struct buf *out, struct slice text)
 {
     for (size_t i = 0; i < text.len; i++) {
         unsigned char c = (unsigned char)text.ptr[i];
@@ -321,10 +321,10 @@ static void append_printable(struct buf *out, struct slice text)
 static void append_line(struct buf *out, char sign, const struct etcd_op *op)
 {
     buf_printf(out, "%c ", sign);
-    append_printable(out, op->key);
+    append_text(out, op->key);
     if (op->kind == ETCD_OP_PUT) {
         buf_append_char(out, ' ');
-        append_printable(out, op->value);
+        append_text(out, op->value);
     }
     buf_append_char(out, '\n');
 }

@@ -2,8 +2,8 @@
  * loop, reconciler_send.c claims, plans and sends, reconciler_transactions.c handles outcomes of
  * transactions, and reconciler_mirror.c etcd's events. reconciler_history.c limits the history in
  * etcd's space. reconciler_clients.c lets pods' owners and keys about clients wait for each other,
- * reconciler_config.c handles the ConfigMap's keys, and reconciler_report.c serves pages and
- * metrics. */
+ * reconciler_config.c handles the ConfigMap's keys, and reconciler_report.c serves pages,
+ * metrics and the log. */
 #ifndef KUBE2SKY_RECONCILE_RECONCILER_INTERNAL_H
 #define KUBE2SKY_RECONCILE_RECONCILER_INTERNAL_H
 
@@ -25,7 +25,6 @@
 #include "kube2sky/reconcile/planner_internal.h"
 #include "kube2sky/reconcile/reconciler.h"
 #include "kube2sky/reconcile/reverse_keys_internal.h"
-#include "kube2sky/reconcile/sync_report_internal.h"
 #include "kube2sky/reconcile/transactions_internal.h"
 
 struct conflicts;
@@ -35,6 +34,24 @@ struct history;
 struct leader;
 struct refusals;
 struct serial_key;
+
+/* Logs finished work: one line whenever the queue empties, at most one per second, since a steady
+ * stream of changes is not news. Notes the first time that the queue was empty. */
+struct sync_report {
+    struct ev_loop *loop;
+    ev_timer timer; /* active: writes the pending line */
+
+    /* Counted by the reconciler. */
+    uint64_t keys_written;
+    uint64_t keys_deleted;
+    uint64_t desired; /* keys wanted now */
+
+    bool has_synced; /* the queue has been empty once */
+    bool is_in_sync; /* at the last update */
+    uint64_t told_written;
+    uint64_t told_deleted;
+    int64_t told_ms; /* when the last line was written */
+};
 
 struct reconciler {
     struct reconciler_config config;
@@ -208,5 +225,14 @@ int64_t reconciler_key_revision(const void *data, struct slice key);
 
 /* Makes unclaimed reverse keys of ours owners, if that is due and all claims are known. */
 void reconciler_find_orphans(struct reconciler *r);
+
+/* ---- reconciler_report.c ---- */
+
+void sync_report_init(struct sync_report *report, struct ev_loop *loop);
+/* Writes the pending line. */
+void sync_report_fini(struct sync_report *report);
+
+/* Notes after each turn whether the queue is empty. */
+void sync_report_update(struct sync_report *report, bool is_in_sync);
 
 #endif
