@@ -9,7 +9,6 @@
 #include "common/etcd/etcd.h"
 #include "kube2sky/api/kube_client.h"
 #include "kube2sky/kube_source.h"
-#include "kube2sky/reconcile/change_ring.h"
 #include "kube2sky/reconcile/flaw_list.h"
 #include "kube2sky/reconcile/reconciler.h"
 #include "kube2sky/status.h"

@@ -16,7 +16,6 @@
 #include "common/base/outage.h"
 #include "kube2sky/naming/causes.h"
 #include "kube2sky/naming/client_keys.h"
-#include "kube2sky/reconcile/change_ring.h"
 #include "kube2sky/reconcile/config_keys_internal.h"
 #include "kube2sky/reconcile/key_source_internal.h"
 #include "kube2sky/reconcile/owners_internal.h"

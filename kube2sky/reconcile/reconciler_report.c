@@ -1,6 +1,7 @@
 /* Reports the reconciler's state to pages and metrics, and finished work to the log. */
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "common/base/attributes.h"
 #include "common/base/cleanup.h"
@@ -9,7 +10,6 @@
 #include "common/base/xalloc.h"
 #include "common/etcd/etcd_metrics.h"
 #include "common/etcd/etcd_mirror.h"
-#include "kube2sky/reconcile/change_ring.h"
 #include "kube2sky/reconcile/conflict_internal.h"
 #include "kube2sky/reconcile/etcd_space_internal.h"
 #include "kube2sky/reconcile/history_internal.h"
@@ -323,6 +323,23 @@ bool reconciler_has_written(const struct reconciler *r, struct slice service, in
         buf_append_str(why, "; another kube2sky writes");
     }
     return !lack;
+}
+
+/* ---- The latest changes ---- */
+
+struct change *change_ring_add(struct change_ring *ring, struct slice owner)
+{
+    struct change *change = &ring->items[ring->count++ % CHANGES_KEPT];
+    size_t len = owner.len < CHANGE_OWNER_MAX ? owner.len : CHANGE_OWNER_MAX;
+    *change = (struct change){.api_to_plan_us = -1};
+    memcpy(change->owner, owner.ptr, len); /* NUL-terminated by the line above */
+    return change;
+}
+
+const struct change *change_ring_get(const struct change_ring *ring, size_t back)
+{
+    bool is_kept = back < CHANGES_KEPT && back < ring->count;
+    return is_kept ? &ring->items[(ring->count - 1 - back) % CHANGES_KEPT] : NULL;
 }
 
 /* ---- The log ---- */

@@ -1,9 +1,9 @@
-/* change_ring: the latest changes, latest first; the oldest give way. */
+/* reconciler_report: the latest changes, latest first; the oldest give way. */
 #include <stdint.h>
 #include <string.h>
 
 #include "common/base/attributes.h"
-#include "kube2sky/reconcile/change_ring.h"
+#include "kube2sky/reconcile/reconciler.h"
 #include "tests/support/unit_test.h"
 
 UNIT_TEST(test_latest_first)
