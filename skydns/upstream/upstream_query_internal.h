@@ -1,6 +1,6 @@
 /* Defines an outstanding question: its tries, the queries that wait for it, and its end.
- * forwarder.c keeps the table of them, and upstream_query.c runs each; upstream_query_onward.c and
- * upstream_query_waits.c share this, too. */
+ * forwarder.c keeps the table of them and lists who waits, upstream_query.c runs each, and
+ * upstream_query_onward.c follows a response out of its zone. */
 #ifndef SKYDNS_UPSTREAM_UPSTREAM_QUERY_INTERNAL_H
 #define SKYDNS_UPSTREAM_UPSTREAM_QUERY_INTERNAL_H
 
@@ -126,7 +126,7 @@ void upstream_query_take_response(struct upstream_query *upstream_query,
 /* Ends the wait for another question, if there is one. */
 void upstream_query_end_onward(struct upstream_query *upstream_query);
 
-/* ---- upstream_query_waits.c ---- */
+/* ---- forwarder.c ---- */
 
 /* Adds a query that waits. The question is then not in the background any more. */
 void upstream_query_wait(struct upstream_query *upstream_query, struct forwarder_wait *wait);
