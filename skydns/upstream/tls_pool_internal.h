@@ -1,6 +1,5 @@
-/* Declares the parts of tls_pool.h: upstreams (tls_peers.c), the questions on a connection
- * (tls_asks.c), their shares of the connections (tls_shares.c), and the connections (tls_pool.c).
- */
+/* Declares the parts of tls_pool.h: upstreams (tls_peers.c), the questions on a connection and
+ * their shares of all connections (tls_asks.c), and the connections (tls_pool.c). */
 #ifndef SKYDNS_UPSTREAM_TLS_POOL_INTERNAL_H
 #define SKYDNS_UPSTREAM_TLS_POOL_INTERNAL_H
 
@@ -120,8 +119,6 @@ void tls_link_rest(struct tls_link_user *user);
 
 /* Ends the connection for another upstream's, which is opened then. */
 void tls_link_make_room(struct tls_link_user *user);
-
-/* ---- tls_shares.c ---- */
 
 /* Returns whether client and zone may hold one more connection. */
 bool tls_ask_may_hold(const struct tls_pool *pool, const struct tls_ask *ask);
