@@ -23,7 +23,7 @@
 #include "skydns/sync/store_keys.h"
 #include "skydns/sync/store_sync.h"
 #include "skydns/tap/query_tap.h"
-#include "skydns/upstream/upstream_figures.h"
+#include "skydns/upstream/upstreams.h"
 
 /* Page built from skydns/page. */
 extern const struct page skydns_page;
@@ -277,7 +277,7 @@ static void skydns_live_write_cache(const struct engine_config *config, struct b
 }
 
 /* Returns the upstream's counts since the start; NULL: none yet, or there was no room
- * (upstream_figures.h). */
+ * (upstreams.h). */
 static const struct upstream_figure *find_figure(const struct upstream_figures *figures,
                                                  const struct forward_zone *zone, size_t server)
 {

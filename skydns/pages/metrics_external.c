@@ -5,7 +5,6 @@
 #include "skydns/external/hosts_table.h"
 #include "skydns/external/zone_table.h"
 #include "skydns/resolver/resolver.h"
-#include "skydns/upstream/upstream_figures.h"
 #include "skydns/upstream/upstreams.h"
 
 static void write_hits(struct metrics_page *page, const struct cache_counts *counts)

@@ -25,7 +25,7 @@
 #include <stdint.h>
 
 #include "skydns/pages/missing_sketch.h"
-#include "skydns/upstream/upstream_figures.h"
+#include "skydns/upstream/upstreams.h"
 
 struct metrics_sources;
 struct missing_names;

@@ -16,7 +16,6 @@
 #include "skydns/upstream/forwarder_counts.h"
 #include "skydns/upstream/reply_portions_internal.h"
 #include "skydns/upstream/tcp_places_internal.h"
-#include "skydns/upstream/upstream_figures.h"
 #include "skydns/upstream/upstream_message.h"
 #include "skydns/upstream/upstream_zones_internal.h"
 #include "skydns/upstream/upstreams.h"

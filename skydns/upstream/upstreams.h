@@ -1,4 +1,5 @@
-/* Lists a zone's upstreams and the state of each. Plain data, no I/O; the resolver's thread.
+/* Lists a zone's upstreams and the state of each, and counts what each does. Plain data, no I/O;
+ * the resolver's thread, but for what reads the counts.
  *
  * One that failed for two different names in a row is dead, and comes after the others until it
  * answers. One that failed twice for the same name is suspected: it may be silent for this name
@@ -8,11 +9,14 @@
 #ifndef SKYDNS_UPSTREAM_UPSTREAMS_H
 #define SKYDNS_UPSTREAM_UPSTREAMS_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "common/base/clock.h"
+#include "common/base/metrics.h"
+#include "common/dns/dname.h"
 #include "skydns/external/zone_table.h"
 
 enum {
@@ -112,5 +116,37 @@ bool upstream_note_verdict(struct upstream *upstream, enum upstream_verdict verd
 
 size_t upstreams_dead(const struct upstreams *upstreams); /* including looping ones */
 size_t upstreams_looping(const struct upstreams *upstreams);
+
+/* ---- Figures ----
+ *
+ * Each zone's tries, failures and response times by upstream (relaxed counters,
+ * common/base/metrics.h). A slot is taken once and never given back, so that totals only grow: a
+ * removed upstream has its slot until the program ends. */
+
+/* Each is 30 lines of the metrics' page, so that 64 are 200 KB; a cluster has a handful. */
+enum { UPSTREAM_FIGURES_MAX = 64 };
+
+struct upstream_figure {
+    struct dname zone; /* the root: the general upstreams */
+    struct nameserver server;
+    struct counter queries;  /* tries: one question may be several, at several upstreams */
+    struct counter failures; /* of them: no response in time, unreachable, SERVFAIL or REFUSED */
+    struct counter timeouts; /* of these: no response in time */
+    struct histogram took;   /* us, of histogram_durations: until the response, whatever it says */
+};
+
+struct upstream_figures {
+    _Atomic size_t count;
+    struct upstream_figure items[UPSTREAM_FIGURES_MAX];
+    struct upstream_figure others; /* all that found no slot; without zone and server */
+};
+
+/* Returns the upstream's slot, or `others` if all are taken. The resolver's thread. */
+struct upstream_figure *upstream_figures_of(struct upstream_figures *figures,
+                                            const struct dname *zone,
+                                            const struct nameserver *server);
+
+/* Returns how many items there are. Any thread. */
+size_t upstream_figures_count(const struct upstream_figures *figures);
 
 #endif

@@ -11,7 +11,7 @@
 #include "skydns/upstream/exchange_internal.h"
 #include "skydns/upstream/forwarder.h"
 #include "skydns/upstream/forwarder_counts.h"
-#include "skydns/upstream/upstream_figures.h"
+#include "skydns/upstream/upstreams.h"
 #include "skydns/wire/response_parse.h"
 #include "tests/support/log_capture.h"
 #include "tests/support/scripted_nameserver.h"

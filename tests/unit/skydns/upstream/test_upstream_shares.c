@@ -11,7 +11,7 @@
 #include "skydns/upstream/forwarder.h"
 #include "skydns/upstream/forwarder_counts.h"
 #include "skydns/upstream/tcp_places_internal.h"
-#include "skydns/upstream/upstream_figures.h"
+#include "skydns/upstream/upstreams.h"
 #include "tests/support/few_descriptors.h"
 #include "tests/support/scripted_nameserver.h"
 #include "tests/support/unit_test.h"
