@@ -13,7 +13,6 @@
 #include "common/dns/dns.h"
 #include "skydns/upstream/exchange_channel_internal.h"
 #include "skydns/upstream/forwarder_counts.h"
-#include "skydns/upstream/tcp_places_internal.h"
 #include "skydns/upstream/tls_pool.h"
 #include "skydns/wire/response_check.h"
 

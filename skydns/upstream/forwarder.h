@@ -15,7 +15,7 @@
  * Each zone's servers are judged for themselves (upstream_zones_internal.h). With stub zones, a
  * zone gets no socket for another question when it has as many as are free. So it may have half of
  * them alone, two dead zones have a third each, and there is always one for another. Clients share
- * TCP, as zones do (tcp_places_internal.h).
+ * TCP, as zones do (exchange_channel_internal.h).
  *
  * CNAMEs that leave a stub zone are followed (onward_internal.h): the question waits for that of
  * their target, as a client would, and then has both. Meanwhile it holds one place among the

@@ -12,10 +12,10 @@
 
 #include "common/base/buf.h"
 #include "skydns/external/nameserver.h"
+#include "skydns/upstream/exchange_channel_internal.h"
 #include "skydns/upstream/forwarder.h"
 #include "skydns/upstream/forwarder_counts.h"
 #include "skydns/upstream/reply_portions_internal.h"
-#include "skydns/upstream/tcp_places_internal.h"
 #include "skydns/upstream/upstream_message.h"
 #include "skydns/upstream/upstream_zones_internal.h"
 #include "skydns/upstream/upstreams.h"

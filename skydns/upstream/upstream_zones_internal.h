@@ -14,7 +14,7 @@
 
 #include "common/dns/dname.h"
 #include "skydns/external/zone_table.h"
-#include "skydns/upstream/tcp_places_internal.h"
+#include "skydns/upstream/exchange_channel_internal.h"
 #include "skydns/upstream/tls_pool.h"
 #include "skydns/upstream/upstreams.h"
 
