@@ -1,4 +1,4 @@
-/* Runs the resolver's thread, its input from the rings, and its end. */
+/* Runs the resolver's thread, its input from the rings and from the main thread, and its end. */
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
@@ -211,13 +211,24 @@ static void open_upstream(struct resolver *r)
     r->counts.tls = tls_pool_counts(r->tls);
 }
 
+/* ---- What the main thread wants ---- */
+
+static void lock_wishes(struct resolver *r)
+{
+    (void)pthread_mutex_lock(&r->lock); /* cannot fail: a plain mutex, not held by this thread */
+}
+
+static void unlock_wishes(struct resolver *r)
+{
+    (void)pthread_mutex_unlock(&r->lock); /* the same */
+}
+
 static void on_rules(struct ev_loop *loop UNUSED, ev_async *changed, int revents UNUSED)
 {
     struct resolver *r = changed->data;
-    (void)pthread_mutex_lock(
-        &r->rules_lock); /* cannot fail: a plain mutex, not held by this thread */
+    lock_wishes(r);
     const struct forwarder_rules rules = r->rules;
-    (void)pthread_mutex_unlock(&r->rules_lock); /* the same */
+    unlock_wishes(r);
     forwarder_set_rules(fetcher_forwarder(r->fetcher), &rules);
 }
 
@@ -225,10 +236,64 @@ static void on_rules(struct ev_loop *loop UNUSED, ev_async *changed, int revents
  */
 void resolver_set_rules(struct resolver *resolver, const struct forwarder_rules *rules)
 {
-    (void)pthread_mutex_lock(&resolver->rules_lock); /* cannot fail: a plain mutex, not held */
+    lock_wishes(resolver);
     resolver->rules = *rules;
-    (void)pthread_mutex_unlock(&resolver->rules_lock); /* the same */
+    unlock_wishes(resolver);
     ev_async_send(resolver->loop, &resolver->rules_changed);
+}
+
+uint64_t resolver_flush(struct resolver *resolver, const struct cache_flush *flush)
+{
+    struct resolver_flush *f = &resolver->flush;
+    uint64_t number = 0;
+    lock_wishes(resolver);
+    if (f->begun == f->ended) {
+        f->what = *flush;
+        f->dropped = 0;
+        number = ++f->begun;
+    }
+    unlock_wishes(resolver);
+    if (number > 0) {
+        ev_async_send(resolver->loop, &f->step);
+    }
+    return number;
+}
+
+bool resolver_flush_is_over(struct resolver *resolver, uint64_t number, uint64_t *ret_dropped)
+{
+    struct resolver_flush *f = &resolver->flush;
+    lock_wishes(resolver);
+    const bool is_over = f->ended >= number;
+    *ret_dropped = f->begun == number ? f->dropped : 0;
+    unlock_wishes(resolver);
+    return is_over;
+}
+
+/* Takes the next portion. A cache that takes the place of another is empty. `what` stays as it is
+ * until the flush has ended. */
+static void on_flush_step(struct ev_loop *loop, ev_async *step, int revents UNUSED)
+{
+    struct resolver *r = step->data;
+    struct resolver_flush *f = &r->flush;
+    struct cache *cache = publisher_config(r->config.reader)->cache;
+    uint64_t dropped = 0;
+    lock_wishes(r);
+    const bool is_due = f->begun != f->ended;
+    unlock_wishes(r);
+    if (!is_due) {
+        return;
+    }
+    const bool is_over = !cache || cache_flush(cache, &f->what, &f->at, &dropped);
+    lock_wishes(r);
+    f->dropped += dropped;
+    if (is_over) {
+        f->at = 0;
+        f->ended = f->begun;
+    }
+    unlock_wishes(r);
+    if (!is_over) {
+        ev_async_send(loop, step);
+    }
 }
 
 /* ---- Setup and teardown ---- */
@@ -239,7 +304,9 @@ static void resolver_start_watchers(struct resolver *r)
     ev_set_priority(&r->rules_changed, EV_MAXPRI); /* before the queries of the same turn */
     r->rules_changed.data = r;
     ev_async_start(r->loop, &r->rules_changed);
-    resolver_flush_init(r);
+    ev_async_init(&r->flush.step, on_flush_step);
+    r->flush.step.data = r;
+    ev_async_start(r->loop, &r->flush.step);
     ev_async_init(&r->wake, resolver_on_wake);
     r->wake.data = r;
     ev_async_start(r->loop, &r->wake);
@@ -334,7 +401,7 @@ int resolver_new(const struct resolver_config *config, struct resolver **ret_res
     }
     open_upstream(r);
     resolver_open_pools(r);
-    (void)pthread_mutex_init(&r->rules_lock, NULL); /* cannot fail without attributes */
+    (void)pthread_mutex_init(&r->lock, NULL); /* cannot fail without attributes */
     r->rings = xcalloc(config->workers + RESOLVER_PRODUCERS_MAX, sizeof(*r->rings));
     while (r->ring_count < config->workers) {
         (void)resolver_add_producer(r);
@@ -413,8 +480,7 @@ void resolver_free(struct resolver *resolver)
     fetcher_free(resolver->fetcher);
     loop_check_free(resolver->loop_check);
     tls_pool_free(resolver->tls);
-    (void)pthread_mutex_destroy(&resolver->rules_lock); /* no thread holds it */
-    resolver_flush_fini(resolver);
+    (void)pthread_mutex_destroy(&resolver->lock); /* no thread holds it */
     while (!TAILQ_EMPTY(&resolver->in_hand)) {
         resolver_release(resolver, TAILQ_FIRST(&resolver->in_hand));
     }

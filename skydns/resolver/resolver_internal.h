@@ -53,8 +53,7 @@ struct resolver_pool {
 
 /* A flush of the response cache, one at a time. */
 struct resolver_flush {
-    pthread_mutex_t lock;
-    uint64_t begun, ended, dropped; /* under the lock */
+    uint64_t begun, ended, dropped; /* under the resolver's lock */
     struct cache_flush what;        /* the thread's, from the begin to the end */
     size_t at;                      /* the thread's */
     ev_async step;
@@ -82,7 +81,7 @@ struct resolver {
     int64_t refusal_told_ms; /* when a refused client was last logged; 0: never */
 
     /* From the main thread: */
-    pthread_mutex_t rules_lock;
+    pthread_mutex_t lock; /* of the next ones, but for what is the thread's */
     ev_async rules_changed;
     struct forwarder_rules rules;
     struct resolver_flush flush;
@@ -106,11 +105,6 @@ struct resolver {
     uint8_t reply[ENGINE_REPLY_MAX];
     struct response response; /* of these bytes */
 };
-
-/* ---- resolver_flush.c ---- */
-
-void resolver_flush_init(struct resolver *resolver);
-void resolver_flush_fini(struct resolver *resolver);
 
 /* ---- resolver_work.c ---- */
 
