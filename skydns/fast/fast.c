@@ -288,29 +288,6 @@ static bool fast_end(struct fast *f, const struct fast_query *q, enum dns_rcode 
     return true;
 }
 
-/* Returns the SOA that the encoder would write after a question in mixed case. NULL: it is not at
- * hand. */
-static NOINLINE const struct soa_template *find_mixed_soa(const struct fast_question *question)
-{
-    const struct fast_zone *z = question->zone;
-    const struct fast_query *q = question->query;
-    const uint8_t *typed = q->wire + DNS_HEADER_SIZE;
-    unsigned shared = 0;
-    while (shared < z->zone->labels) {
-        const uint8_t at = q->offsets[q->label_count - shared - 1];
-        if (memcmp(typed + at, q->name + at, q->name[at] + 1u) != 0) {
-            break;
-        }
-        shared++;
-    }
-    if (z->mixed_soa_count == 0) {
-        return NULL;
-    }
-    return shared == z->zone->labels     ? &z->soa
-           : shared < z->mixed_soa_count ? &z->mixed_soa[shared]
-                                         : NULL;
-}
-
 /* Writes the SOA after a CNAME. Returns false when one of its pointers would be wrong. */
 static NOINLINE bool put_soa_behind_alias(struct fast *f, const struct fast_query *q,
                                           const struct soa_template *soa, uint32_t serial)
@@ -323,24 +300,33 @@ static NOINLINE bool put_soa_behind_alias(struct fast *f, const struct fast_quer
     return true;
 }
 
+/* Writes the SOA, for a denial. Returns false when the slow path decides. */
+static inline bool put_soa(struct fast *f, const struct fast_query *q,
+                           const struct soa_template *soa, uint32_t serial)
+{
+    if (f->reply.len + soa->len > f->reply.limit) {
+        return false;
+    }
+    f->reply.authorities = 1;
+    if (f->reply.name_at != DNS_HEADER_SIZE) {
+        return put_soa_behind_alias(f, q, soa, serial);
+    }
+    f->reply.len += soa_template_write(soa, q->name_len, serial, f->reply.bytes + f->reply.len);
+    return true;
+}
+
 /* Answers NODATA or NXDOMAIN. */
 static bool fast_answer_negative(struct fast *f, const struct fast_question *question,
                                  const struct engine_query *query, enum dns_rcode rcode)
 {
     const struct fast_query *q = question->query;
-    const struct soa_template *soa = q->is_lower ? &question->zone->soa : find_mixed_soa(question);
-    if (!soa || question->zone->zone->is_incomplete || f->reply.len + soa->len > f->reply.limit) {
-        return false;
-    }
-    const uint32_t serial = answer_soa_serial(question->zone->zone->serial, query->now_s);
-    uint8_t *at = f->reply.bytes + f->reply.len;
-    if (f->reply.name_at == DNS_HEADER_SIZE) {
-        f->reply.len += soa_template_write(soa, q->name_len, serial, at);
-    } else if (!put_soa_behind_alias(f, q, soa, serial)) {
-        return false;
-    }
-    f->reply.authorities = 1;
-    return fast_end(f, q, rcode, f->config->settings.min_ttl_s);
+    const struct engine_zone *zone = question->zone->zone;
+    const struct soa_templates *soas = &question->zone->soas;
+    const struct soa_template *soa =
+        q->is_lower ? &soas->lower : soa_templates_mixed(soas, zone, q);
+    return soa && !zone->is_incomplete &&
+           put_soa(f, q, soa, answer_soa_serial(zone->serial, query->now_s)) &&
+           fast_end(f, q, rcode, f->config->settings.min_ttl_s);
 }
 
 /* Shuffles the picked addresses and writes as many as fit. */
@@ -672,19 +658,11 @@ static NOINLINE bool answer_no_aaaa(struct fast *f, const struct fast_question *
                                     const struct engine_query *query, struct response *response)
 {
     const struct fast_query *q = question->query;
-    const struct soa_template *soa = &f->zones.root_soa;
-    const uint32_t serial = answer_soa_serial(NULL, query->now_s);
     fast_reply_begin(&f->reply, q, query, f->config->settings.max_udp_size, response);
     f->response = response;
-    if (f->reply.len + soa->len > f->reply.limit) {
+    if (!put_soa(f, q, &f->zones.root_soa, answer_soa_serial(NULL, query->now_s))) {
         return false;
     }
-    if (f->reply.name_at == DNS_HEADER_SIZE) {
-        f->reply.len += soa_template_write(soa, q->name_len, serial, f->reply.bytes + f->reply.len);
-    } else if (!put_soa_behind_alias(f, q, soa, serial)) {
-        return false;
-    }
-    f->reply.authorities = 1;
     (void)fast_end(f, q, DNS_RCODE_NOERROR, SYNTHESIS_DENIAL_TTL_S); /* true */
     response->bytes[2] &= (uint8_t) ~(DNS_FLAG_AA >> 8);
     response->bytes[3] |= (uint8_t)(q->wire[3] & DNS_FLAG_CD);

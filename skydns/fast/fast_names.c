@@ -29,26 +29,6 @@ static bool is_nested(const struct engine_config *config, const struct dname *do
            dname_is_within(&reverse_zone_ip6_arpa, domain);
 }
 
-static bool is_lower(const struct dname *name)
-{
-    struct dname lower = *name;
-    dname_lower(&lower);
-    return memcmp(lower.wire, name->wire, name->len) == 0;
-}
-
-static void make_mixed_soa(struct fast_zone *z, const struct engine_config *config,
-                           struct encoder *encoder)
-{
-    const struct engine_zone *zone = z->zone;
-    unsigned count = zone->labels < FAST_SOA_LABELS_MAX ? zone->labels : FAST_SOA_LABELS_MAX;
-    bool can_be_mixed =
-        is_lower(&zone->domain) && is_lower(&zone->ns) && is_lower(&zone->hostmaster);
-    z->mixed_soa_count = can_be_mixed ? count : 0;
-    for (unsigned shared = 0; shared < z->mixed_soa_count; shared++) {
-        soa_template_make(&z->mixed_soa[shared], config->settings.min_ttl_s, zone, shared, encoder);
-    }
-}
-
 static struct slice last_label(const struct dname *name)
 {
     struct dname_labels labels;
@@ -93,8 +73,7 @@ void fast_zones_configure(struct fast_zones *zones, const struct engine_config *
         struct fast_zone *z = &zones->zones[i];
         z->zone = &config->zones[i];
         plain_names_make(&z->plain, config, z->zone);
-        soa_template_make(&z->soa, config->settings.min_ttl_s, z->zone, z->zone->labels, encoder);
-        make_mixed_soa(z, config, encoder);
+        soa_templates_make(&z->soas, config->settings.min_ttl_s, z->zone, encoder);
         zones->is_nested = zones->is_nested || is_nested(config, &z->zone->domain);
         z->has_stubs_below = engine_config_is_above_stub(config, &z->zone->domain);
         if (z->has_stubs_below) { /* a target's zone depends on all of its name */

@@ -18,15 +18,10 @@
 #include "skydns/records/store_scan.h"
 #include "skydns/wire/query_parse.h"
 
-/* Bounds a domain's labels for which the fast path has a SOA for questions in mixed case. */
-enum { FAST_SOA_LABELS_MAX = 4 };
-
 /* The prepared parts of a domain. */
 struct fast_zone {
     const struct engine_zone *zone;
-    struct soa_template soa; /* for questions in lower case; mixed case by labels shared: */
-    struct soa_template mixed_soa[FAST_SOA_LABELS_MAX];
-    unsigned mixed_soa_count; /* 0: names in the SOA have capitals, which a question may share */
+    struct soa_templates soas;
     struct plain_names plain;
     const struct store_node *node; /* the domain's node in the version in use; may be NULL */
     bool has_stubs_below;          /* some of its names are forwarded to upstreams */

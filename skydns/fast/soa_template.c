@@ -64,6 +64,52 @@ void soa_template_make(struct soa_template *soa, uint32_t ttl_s, const struct en
     soa->serial_at = pass_name(soa, at);
 }
 
+/* ---- A domain's ---- */
+
+static bool is_lower(const struct dname *name)
+{
+    struct dname lower = *name;
+    dname_lower(&lower);
+    return memcmp(lower.wire, name->wire, name->len) == 0;
+}
+
+void soa_templates_make(struct soa_templates *soas, uint32_t ttl_s, const struct engine_zone *zone,
+                        struct encoder *encoder)
+{
+    const bool can_be_mixed =
+        is_lower(&zone->domain) && is_lower(&zone->ns) && is_lower(&zone->hostmaster);
+    soa_template_make(&soas->lower, ttl_s, zone, zone->labels, encoder);
+    soas->mixed_count = !can_be_mixed                            ? 0
+                        : zone->labels < SOA_TEMPLATES_MIXED_MAX ? zone->labels
+                                                                 : SOA_TEMPLATES_MIXED_MAX;
+    for (unsigned shared = 0; shared < soas->mixed_count; shared++) {
+        soa_template_make(&soas->mixed[shared], ttl_s, zone, shared, encoder);
+    }
+}
+
+const struct soa_template *soa_templates_mixed(const struct soa_templates *soas,
+                                               const struct engine_zone *zone,
+                                               const struct fast_query *query)
+{
+    const uint8_t *typed = query->wire + DNS_HEADER_SIZE;
+    unsigned shared = 0;
+    while (shared < zone->labels) {
+        const uint8_t at = query->offsets[query->label_count - shared - 1];
+        if (memcmp(typed + at, query->name + at, query->name[at] + 1u) != 0) {
+            break;
+        }
+        shared++;
+    }
+    if (soas->mixed_count == 0) {
+        return NULL;
+    }
+    return shared == zone->labels       ? &soas->lower
+           : shared < soas->mixed_count ? &soas->mixed[shared]
+                                        : NULL;
+}
+
+/* ---- Answers ---- */
+
 size_t soa_template_write(const struct soa_template *soa, size_t name_len, uint32_t serial,
                           uint8_t *out)
 {

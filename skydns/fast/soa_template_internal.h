@@ -12,8 +12,11 @@
 
 #include "skydns/publish/engine_config.h"
 #include "skydns/wire/encode.h"
+#include "skydns/wire/query_parse.h"
 
 enum {
+    /* Bounds a domain's labels for which there is a template for questions in mixed case. */
+    SOA_TEMPLATES_MIXED_MAX = 4,
     /* Three names, fixed fields, five numbers. */
     SOA_TEMPLATE_MAX = 10 + 3 * DNAME_MAX + 20,
     SOA_POINTERS_MAX = 3, /* the owner, and the end of each name */
@@ -36,6 +39,22 @@ struct soa_template {
                           * question */
     uint8_t bytes[SOA_TEMPLATE_MAX];
 };
+
+/* A domain's templates: for questions in lower case, and in mixed case by labels shared. */
+struct soa_templates {
+    struct soa_template lower;
+    struct soa_template mixed[SOA_TEMPLATES_MIXED_MAX];
+    unsigned mixed_count; /* 0: names in the SOA have capitals, which a question may share */
+};
+
+void soa_templates_make(struct soa_templates *soas, uint32_t ttl_s, const struct engine_zone *zone,
+                        struct encoder *encoder);
+
+/* Returns the template for a question in mixed case about a name of the zone. NULL: it is not at
+ * hand. */
+const struct soa_template *soa_templates_mixed(const struct soa_templates *soas,
+                                               const struct engine_zone *zone,
+                                               const struct fast_query *query);
 
 /* For questions that end with exactly the last `shared` of the domain's labels. `ttl_s` is its TTL
  * and minimum. */
