@@ -301,8 +301,8 @@ static NOINLINE bool put_soa_behind_alias(struct fast *f, const struct fast_quer
 }
 
 /* Writes the SOA, for a denial. Returns false when the slow path decides. */
-static inline bool put_soa(struct fast *f, const struct fast_query *q,
-                           const struct soa_template *soa, uint32_t serial)
+static inline bool fast_put_soa(struct fast *f, const struct fast_query *q,
+                                const struct soa_template *soa, uint32_t serial)
 {
     if (f->reply.len + soa->len > f->reply.limit) {
         return false;
@@ -325,7 +325,7 @@ static bool fast_answer_negative(struct fast *f, const struct fast_question *que
     const struct soa_template *soa =
         q->is_lower ? &soas->lower : soa_templates_mixed(soas, zone, q);
     return soa && !zone->is_incomplete &&
-           put_soa(f, q, soa, answer_soa_serial(zone->serial, query->now_s)) &&
+           fast_put_soa(f, q, soa, answer_soa_serial(zone->serial, query->now_s)) &&
            fast_end(f, q, rcode, f->config->settings.min_ttl_s);
 }
 
@@ -660,7 +660,7 @@ static NOINLINE bool answer_no_aaaa(struct fast *f, const struct fast_question *
     const struct fast_query *q = question->query;
     fast_reply_begin(&f->reply, q, query, f->config->settings.max_udp_size, response);
     f->response = response;
-    if (!put_soa(f, q, &f->zones.root_soa, answer_soa_serial(NULL, query->now_s))) {
+    if (!fast_put_soa(f, q, &f->zones.root_soa, answer_soa_serial(NULL, query->now_s))) {
         return false;
     }
     (void)fast_end(f, q, DNS_RCODE_NOERROR, SYNTHESIS_DENIAL_TTL_S); /* true */
