@@ -1,7 +1,11 @@
 /* Tracks the health of a zone's upstreams, from responses, silence, probes and loop checks. It
- * maintains struct upstreams, reports changes to its owner and the log, and probes the dead. For
- * upstream_zones and the forwarder, on the resolver's loop and thread. It ignores servers that are
- * no longer in the list. */
+ * maintains struct upstreams, reports changes to its owner and the log, and probes the dead and the
+ * suspected until they answer. For upstream_zones and the forwarder, on the resolver's loop and
+ * thread. It ignores servers that are no longer in the list.
+ *
+ * A probe is the question `. NS`, first after half a second, then once a second for a minute, since
+ * most outages are short, then every five seconds. Any response counts. RD is not set: even a
+ * healthy resolver that cannot reach the root, as in many clusters, answers that at once. */
 #ifndef SKYDNS_UPSTREAM_UPSTREAM_HEALTH_INTERNAL_H
 #define SKYDNS_UPSTREAM_UPSTREAM_HEALTH_INTERNAL_H
 
@@ -16,6 +20,12 @@ struct dnstap;
 struct forwarder_counts;
 struct tls_pool;
 struct upstream_health;
+
+/* Bounds the probes under way at once, in all zones; process_limits.c reserves their descriptors.
+ * Stub zones have half of them, so that the general upstreams are probed however many zones are
+ * dead. A probe without room waits for its next turn. One that was unanswered then leaves the room
+ * to others. */
+enum { UPSTREAM_PROBES_MAX = 32, UPSTREAM_STUB_PROBES_MAX = UPSTREAM_PROBES_MAX / 2 };
 
 struct upstream_health_config {
     struct ev_loop *loop;
