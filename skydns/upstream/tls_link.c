@@ -96,7 +96,7 @@ void tls_link_shaken(struct tls_handshake_job *job)
         ev_timer_stop(link->config.loop, &link->timer);
         link->state = TLS_LINK_OPEN;
         tls_link_watch(link, EV_READ);
-        link->config.opened(link->config.data);
+        tls_pool_on_opened(link->config.user);
     }
 }
 
@@ -137,7 +137,7 @@ static void tls_link_send_some(struct tls_link *link)
 static bool tls_link_on_message(void *data, const uint8_t *message, size_t len)
 {
     struct tls_link *link = data;
-    link->config.message(link->config.data, message, len);
+    tls_pool_on_message(link->config.user, message, len);
     return !link->is_ending;
 }
 
@@ -190,7 +190,7 @@ static void tls_link_on_io(struct ev_loop *loop, ev_io *io, int revents)
     }
     if (link->is_ending && link->state != TLS_LINK_SHAKING_OUT) {
         ev_io_stop(link->config.loop, &link->io);
-        link->config.ended(link->config.data, &link->err);
+        tls_pool_on_ended(link->config.user, &link->err);
     }
 }
 

@@ -36,7 +36,7 @@ enum tls_link_state {
     TLS_LINK_OPEN,
 };
 
-struct tls_link;
+struct tls_link_user;
 
 struct tls_link_config {
     struct ev_loop *loop;
@@ -44,12 +44,7 @@ struct tls_link_config {
     const struct tls_client *client; /* likewise */
     struct tls_handshakes *handshakes;
     struct ssl_session_st *const *ticket; /* the latest, to resume from; likewise */
-    void (*opened)(void *data);
-    void (*message)(void *data, const uint8_t *message, size_t len);
-    /* Called once, from the loop; the owner ends the link in the call. Code 0: it was asked to end,
-     * or was idle. */
-    void (*ended)(void *data, const struct err *err);
-    void *data;
+    struct tls_link_user *user;           /* the owner */
 };
 
 struct tls_link {
@@ -65,10 +60,10 @@ struct tls_link {
     struct buf unsent;
 };
 
-/* Starts a connection. It does not fail: `ended` reports a failure later. */
+/* Starts a connection. It does not fail: tls_pool_on_ended reports a failure later. */
 void tls_link_init(struct tls_link *link, const struct tls_link_config *config);
 
-/* Frees the connection. Call it when `ended` is called, or after tls_handshakes_stop: not while the
+/* Frees the connection. Call it in tls_pool_on_ended, or after tls_handshakes_stop: not while the
  * other thread has it. */
 void tls_link_fini(struct tls_link *link);
 
@@ -87,5 +82,13 @@ void tls_link_send(struct tls_link *link, const uint8_t *message, size_t len);
 
 /* Ends the connection if it stays idle for so long; negative: it is not idle. */
 void tls_link_set_idle(struct tls_link *link, double idle_s);
+
+/* ---- tls_pool.c ---- */
+
+void tls_pool_on_opened(struct tls_link_user *user);
+void tls_pool_on_message(struct tls_link_user *user, const uint8_t *message, size_t len);
+
+/* Called once, from the loop; frees the link. Code 0: it was asked to end, or was idle. */
+void tls_pool_on_ended(struct tls_link_user *user, const struct err *err);
 
 #endif

@@ -15,9 +15,8 @@
 
 /* ---- Connections ---- */
 
-static void tls_pool_on_message(void *data, const uint8_t *message, size_t len)
+void tls_pool_on_message(struct tls_link_user *user, const uint8_t *message, size_t len)
 {
-    struct tls_link_user *user = data;
     struct tls_peer *peer = user->peer;
     struct tls_ask *ask = tls_ask_answered(user, message, len);
     if (!ask) {
@@ -30,9 +29,8 @@ static void tls_pool_on_message(void *data, const uint8_t *message, size_t len)
     tls_peer_pump(peer);
 }
 
-static void on_opened(void *data)
+void tls_pool_on_opened(struct tls_link_user *user)
 {
-    struct tls_link_user *user = data;
     struct tls_pool_counts *counts = &user->peer->pool->counts;
     bool is_resumed = tls_session_is_resumed(user->link.session);
     counter_add(is_resumed ? &counts->resumed : &counts->full, 1);
@@ -127,9 +125,8 @@ static void pump_all(struct tls_pool *pool)
     }
 }
 
-static void tls_pool_on_ended(void *data, const struct err *err)
+void tls_pool_on_ended(struct tls_link_user *user, const struct err *err)
 {
-    struct tls_link_user *user = data;
     struct tls_peer *peer = user->peer;
     struct tls_pool *pool = peer->pool;
     bool was_open = user->link.state == TLS_LINK_OPEN;
@@ -173,10 +170,7 @@ static bool open_link(struct tls_peer *peer, struct tls_ask *ask)
         .client = pool->client,
         .handshakes = pool->handshakes,
         .ticket = &peer->ticket,
-        .opened = on_opened,
-        .message = tls_pool_on_message,
-        .ended = tls_pool_on_ended,
-        .data = user,
+        .user = user,
     };
     user->peer = peer;
     user->idle_s = TLS_POOL_IDLE_S;
