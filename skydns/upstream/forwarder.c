@@ -152,9 +152,8 @@ void forwarder_forget(struct forwarder_wait *wait)
 
 /* ---- Life ---- */
 
-static void forwarder_on_revived(void *data, const struct upstream_zone *zone, bool was_away)
+void forwarder_on_revived(struct forwarder *f, const struct upstream_zone *zone, bool was_away)
 {
-    struct forwarder *f = data;
     if (zone->name.len == 1) {
         suspect_loop(f);
     }
@@ -171,8 +170,7 @@ struct forwarder *forwarder_new(const struct forwarder_config *config)
         .tls = config->tls,
         .dnstap = config->dnstap,
         .counts = &f->counts,
-        .revived = forwarder_on_revived,
-        .data = f,
+        .forwarder = f,
     };
     f->config = *config;
     f->zones = upstream_zones_new(&zones);

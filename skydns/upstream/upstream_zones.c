@@ -118,7 +118,7 @@ static void upstream_zones_on_changed(void *data)
 static void upstream_zones_on_revived(void *data, bool was_away)
 {
     const struct upstream_zone *zone = data;
-    zone->owner->config.revived(zone->owner->config.data, zone, was_away);
+    forwarder_on_revived(zone->owner->config.forwarder, zone, was_away);
 }
 
 static void read_times(const struct state_times *times, struct upstream_states *ret)

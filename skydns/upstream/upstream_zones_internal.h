@@ -19,6 +19,7 @@
 #include "skydns/upstream/upstreams.h"
 
 struct dnstap;
+struct forwarder;
 struct forwarder_counts;
 struct upstream_health;
 struct upstream_zones;
@@ -40,9 +41,7 @@ struct upstream_zones_config {
     struct tls_pool *tls;            /* as forwarder.h */
     struct dnstap *dnstap;           /* likewise */
     struct forwarder_counts *counts; /* borrowed: the servers of the root, the probes of all */
-    /* A dead server of the zone answers; was_away: probes had not reached it. */
-    void (*revived)(void *data, const struct upstream_zone *zone, bool was_away);
-    void *data;
+    struct forwarder *forwarder;     /* the owner */
 };
 
 struct upstream_zones *upstream_zones_new(const struct upstream_zones_config *config);
@@ -66,5 +65,11 @@ void upstream_zone_unref(struct upstream_zone *zone);
 /* Reads a zone's state: forwarder_zone_state. Any thread. */
 bool upstream_zones_state(const struct upstream_zones *zones, uint32_t serial,
                           struct upstream_states *ret);
+
+/* ---- forwarder.c ---- */
+
+/* Called when a dead server of the zone answers; was_away: probes had not reached it. */
+void forwarder_on_revived(struct forwarder *forwarder, const struct upstream_zone *zone,
+                          bool was_away);
 
 #endif
