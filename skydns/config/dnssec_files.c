@@ -177,9 +177,8 @@ static void dnssec_files_start(struct dnssec_files *files, ev_timer *timer, int 
     }
 }
 
-static void dnssec_files_on_file(void *data)
+void dnssec_files_note_changed(struct dnssec_files *files)
 {
-    struct dnssec_files *files = data;
     dnssec_files_start(files, &files->settle, DNSSEC_FILES_SETTLE_MS);
 }
 
@@ -221,12 +220,6 @@ void dnssec_files_reload(struct dnssec_files *files)
 
 /* ---- Settings ---- */
 
-static struct key_set *new_set(struct dnssec_files *files, const char *list)
-{
-    return key_set_new(&(struct key_set_config){
-        .loop = files->config.loop, .list = list, .changed = dnssec_files_on_file, .data = files});
-}
-
 static void take_options(struct dnssec_files *files, const struct options *options)
 {
     files->options = *options;
@@ -242,7 +235,7 @@ static void dnssec_files_set_list(struct dnssec_files *files, const char *list)
     key_set_free(STEAL(files->wanted));
     files->refusal.code = 0;
     if (strcmp(list, key_set_list(files->used)) != 0) {
-        files->wanted = new_set(files, list);
+        files->wanted = key_set_new(files, files->config.loop, list);
     }
 }
 
@@ -259,7 +252,7 @@ struct dnssec_files *dnssec_files_new(const struct dnssec_files_config *config)
 {
     struct dnssec_files *files = xcalloc(1, sizeof(*files));
     files->config = *config;
-    files->used = new_set(files, "");
+    files->used = key_set_new(files, config->loop, "");
     files->clock = clock_watch_new(config->loop);
     ev_timer_init(&files->settle, on_settle, 0., 0.);
     ev_timer_init(&files->timeout, dnssec_files_on_report_due, 0., 0.);
@@ -284,7 +277,7 @@ int dnssec_files_open(struct dnssec_files *files, const struct options *options,
 {
     struct dnssec *keys = NULL;
     key_set_free(files->used);
-    files->used = new_set(files, options->dnssec);
+    files->used = key_set_new(files, files->config.loop, options->dnssec);
     int r = key_set_open(files->used, err);
     if (r == 0) {
         r = key_set_make(files->used, 1, true, &keys, err) < 0 ? ERR_USAGE : 0;

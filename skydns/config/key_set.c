@@ -21,7 +21,7 @@ struct entry {
 };
 
 struct key_set {
-    struct key_set_config config;
+    struct dnssec_files *owner;
     char list[OPTIONS_DNSSEC_MAX];
     size_t count;
     struct entry entries[DNSSEC_KEYS_MAX];
@@ -31,21 +31,21 @@ static void key_set_on_changed(void *data)
 {
     struct entry *entry = data;
     entry->is_changed = true;
-    entry->set->config.changed(entry->set->config.data);
+    dnssec_files_note_changed(entry->set->owner);
 }
 
-struct key_set *key_set_new(const struct key_set_config *config)
+struct key_set *key_set_new(struct dnssec_files *owner, struct ev_loop *loop, const char *list)
 {
     struct key_set *set = xcalloc(1, sizeof(*set));
     char item[OPTION_ITEM_MAX];
-    const char *rest = config->list;
-    set->config = *config;
-    memcpy(set->list, config->list, strlen(config->list) + 1);
+    const char *rest = list;
+    set->owner = owner;
+    memcpy(set->list, list, strlen(list) + 1);
     while (set->count < DNSSEC_KEYS_MAX && option_next_item(&rest, item)) {
         struct entry *entry = &set->entries[set->count++];
         entry->set = set;
         entry->pair = key_pair_new(&(struct key_pair_config){
-            .loop = config->loop, .base = item, .changed = key_set_on_changed, .data = entry});
+            .loop = loop, .base = item, .changed = key_set_on_changed, .data = entry});
     }
     return set;
 }

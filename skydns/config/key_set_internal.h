@@ -17,16 +17,11 @@
 #include "skydns/dnssec/dnssec.h"
 #include "skydns/settings/options.h"
 
+struct dnssec_files;
 struct key_set;
 
-struct key_set_config {
-    struct ev_loop *loop;
-    const char *list;            /* as options.dnssec; copied */
-    void (*changed)(void *data); /* files have: look at them in a moment */
-    void *data;
-};
-
-struct key_set *key_set_new(const struct key_set_config *config);
+/* Watches the keys of a list (as options.dnssec; copied) for their owner, on its loop. */
+struct key_set *key_set_new(struct dnssec_files *owner, struct ev_loop *loop, const char *list);
 void key_set_free(struct key_set *set); /* NULL is fine */
 
 const char *key_set_list(const struct key_set *set);
@@ -60,5 +55,10 @@ void key_set_text(const struct key_set *set, const struct dname *zone, struct bu
 
 /* Counts files that have changed and cannot be used, or are gone and missed. */
 size_t key_set_unusable(const struct key_set *set);
+
+/* ---- dnssec_files.c ---- */
+
+/* Called when files of a key have changed: looks at them in a moment. */
+void dnssec_files_note_changed(struct dnssec_files *files);
 
 #endif
