@@ -7,6 +7,11 @@
 
 #include "common/base/xalloc.h"
 
+struct buf buf_of(size_t limit)
+{
+    return (struct buf){.limit = limit};
+}
+
 void buf_init(struct buf *b, size_t limit)
 {
     *b = (struct buf){.limit = limit};

@@ -22,6 +22,12 @@ struct buf {
 void buf_init(struct buf *b, size_t limit);
 void buf_fini(struct buf *b);
 
+/* For a local that is released at the end of its scope:
+ * CLEANUP_BUF struct buf text = buf_of(TEXT_MAX); */
+#define CLEANUP_BUF __attribute__((cleanup(buf_fini)))
+struct buf buf_of(size_t limit);
+
+
 static inline void buf_append(struct buf *b, const void *bytes, size_t len);
 static inline void buf_append_slice(struct buf *b, struct slice s);
 static inline void buf_append_str(struct buf *b, const char *s);

@@ -97,21 +97,18 @@ static size_t variable_at(struct slice text, struct slice *ret_name)
 static void append_variable(struct slice name, variable_fn variable, struct token *token,
                             struct buf *out)
 {
-    struct buf copy;
-    buf_init(&copy, COREFILE_BYTES_MAX + 1);
+    CLEANUP_BUF struct buf copy = buf_of(COREFILE_BYTES_MAX + 1);
     buf_append_slice(&copy, name);
     const char *value = variable(buf_cstr(&copy));
     token->lacks_variable |= !value;
     buf_append_str(out, value ? value : "");
-    buf_fini(&copy);
 }
 
 /* Stores the word with its variables replaced, in the arena. */
 static int keep_word(struct slice word, variable_fn variable, struct arena *arena,
                      struct token *token, struct err *err)
 {
-    struct buf text;
-    buf_init(&text, COREFILE_ARENA_MAX);
+    CLEANUP_BUF struct buf text = buf_of(COREFILE_ARENA_MAX);
     while (word.len > 0) {
         struct slice name;
         size_t used = variable_at(word, &name);
@@ -128,7 +125,6 @@ static int keep_word(struct slice word, variable_fn variable, struct arena *aren
         memcpy(stored, buf_cstr(&text), text.len + 1);
         token->text = stored;
     }
-    buf_fini(&text);
     return stored ? 0
                   : err_set(err, ERR_TOO_LARGE, "%u: too large with its variables", token->line);
 }

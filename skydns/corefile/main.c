@@ -65,9 +65,8 @@ static int translate_text(const char *path, struct slice text, struct buf *out, 
 static int translate_file(const char *path)
 {
     struct err err = {.code = 0};
-    struct buf text, out;
-    buf_init(&text, 2 * COREFILE_BYTES_MAX);
-    buf_init(&out, OUTPUT_BYTES_MAX);
+    CLEANUP_BUF struct buf text = buf_of(2 * COREFILE_BYTES_MAX);
+    CLEANUP_BUF struct buf out = buf_of(OUTPUT_BYTES_MAX);
     int r = corefile_read_file(path, &text, &err);
     if (r == 0) {
         r = translate_text(path, buf_slice(&text), &out, &err);
@@ -82,8 +81,6 @@ static int translate_file(const char *path)
         log_plain(program_name, "cannot write to stdout");
         r = STATUS_NO_OUTPUT;
     }
-    buf_fini(&text);
-    buf_fini(&out);
     return r;
 }
 

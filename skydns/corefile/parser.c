@@ -226,8 +226,7 @@ int corefile_parse(struct slice text, variable_fn variable, struct corefile *ret
     *ret_corefile = (struct corefile){.blocks = NULL};
     arena_init(&ret_corefile->arena, COREFILE_ARENA_MAX);
     struct tokens tokens;
-    struct buf source;
-    buf_init(&source, COREFILE_BYTES_MAX + 1);
+    CLEANUP_BUF struct buf source = buf_of(COREFILE_BYTES_MAX + 1);
     int r = source_extract(text, &source, err);
     if (r == 0 && source.failed) {
         r = err_set(err, ERR_TOO_LARGE, "expected at most %d bytes", COREFILE_BYTES_MAX);
@@ -235,7 +234,6 @@ int corefile_parse(struct slice text, variable_fn variable, struct corefile *ret
     if (r == 0) {
         r = lexer_split(buf_slice(&source), variable, p.arena, &tokens, err);
     }
-    buf_fini(&source);
     if (r == 0) {
         r = imports_expand(tokens, p.arena, &p.tokens, &ret_corefile->unread, err);
     }

@@ -14,35 +14,34 @@
 
 struct plugin {
     const char *name;
+    enum note note; /* without `take`, for this reason */
+    const char *why;
     void (*take)(const struct plugin_use *use);
-    const char *missing;  /* else why there is no counterpart */
-    const char *needless; /* or why none is needed */
-    const char *closed;   /* or why nobody may ask without one */
-    bool decides;         /* what is answered, and to whom */
-    unsigned zones_from;  /* it answers zones itself, the words from here on; 0: it does not */
+    bool decides;        /* what is answered, and to whom */
+    unsigned zones_from; /* it answers zones itself, the words from here on; 0: it does not */
 };
 
-#define NONE    .missing = "none"
-#define TO_ETCD .missing = "none: put its records into etcd", .decides = true
-#define TO_STUB                                                                                \
-    .missing = "none: put its records into etcd, or query a server that has the file (-stub)", \
-    .decides = true
+#define NONE    MISSING("none")
+#define TO_ETCD MISSING("none: put its records into etcd"), .decides = true
+#define TO_STUB                                                                              \
+    MISSING("none: put its records into etcd, or query a server that has the file (-stub)"), \
+        .decides = true
 
 /* Plugins of CoreDNS's default build, in the order of its plugin.cfg. */
 static const struct plugin plugins[] = {
-    {"root", .missing = "none: no zone files"},
+    {"root", MISSING("none: no zone files")},
     {"metadata", NONE},
     {"geoip", NONE},
-    {"cancel", .needless = "slow answers end by themselves"},
+    {"cancel", NEEDLESS("slow answers end by themselves")},
     {"proxyproto", NONE},
     {"tls", .take = NULL}, /* with the listeners */
-    {"quic", .missing = "none: no DNS over QUIC"},
-    {"grpc_server", .needless = "connections have limits of their own, see skydns(8)"},
-    {"https", .needless = "connections have limits of their own, see skydns(8)"},
-    {"https3", .missing = "none: no DNS over HTTP/3"},
-    {"timeouts", .needless = "connections have limits of their own, see skydns(8)"},
+    {"quic", MISSING("none: no DNS over QUIC")},
+    {"grpc_server", NEEDLESS("connections have limits of their own, see skydns(8)")},
+    {"https", NEEDLESS("connections have limits of their own, see skydns(8)")},
+    {"https3", MISSING("none: no DNS over HTTP/3")},
+    {"timeouts", NEEDLESS("connections have limits of their own, see skydns(8)")},
     {"multisocket", .take = translate_multisocket},
-    {"reload", .needless = "files and etcd are followed"},
+    {"reload", NEEDLESS("files and etcd are followed")},
     {"nsid", .take = translate_nsid},
     {"bufsize", .take = translate_bufsize},
     {"bind", .take = NULL}, /* with the listeners */
@@ -51,9 +50,9 @@ static const struct plugin plugins[] = {
     {"ready", .take = translate_ready},
     {"health", .take = translate_health},
     {"pprof", NONE},
-    {"shed", .needless = "the kernel drops what is too much"},
+    {"shed", NEEDLESS("the kernel drops what is too much")},
     {"prometheus", .take = translate_prometheus},
-    {"errors", .needless = "errors are always logged"},
+    {"errors", NEEDLESS("errors are always logged")},
     {"log", .take = translate_log},
     {"dnstap", .take = translate_dnstap},
     {"local", .take = translate_local, .decides = true},
@@ -72,7 +71,7 @@ static const struct plugin plugins[] = {
     {"minimal", NONE},
     {"template", .take = translate_template, .decides = true},
     {"transfer", .take = translate_transfer, .decides = true},
-    {"dynupdate", .missing = "none: no updates (RFC 2136)", .decides = true, .zones_from = 1},
+    {"dynupdate", MISSING("none: no updates (RFC 2136)"), .decides = true, .zones_from = 1},
     {"hosts", .take = translate_hosts, .decides = true},
     {"route53", TO_ETCD, .zones_from = 1},
     {"azure", TO_ETCD, .zones_from = 1},
@@ -81,18 +80,18 @@ static const struct plugin plugins[] = {
     {"kubernetes", .take = translate_kubernetes, .decides = true},
     {"file", TO_STUB, .zones_from = 2},
     {"auto", TO_STUB, .zones_from = 1},
-    {"secondary", .missing = "none: query a server that has the zone (-stub)", .decides = true,
+    {"secondary", MISSING("none: query a server that has the zone (-stub)"), .decides = true,
      .zones_from = 1},
     {"etcd", .take = translate_etcd, .decides = true},
-    {"loop", .needless = "upstreams that lead back here are always detected, and not used"},
+    {"loop", NEEDLESS("upstreams that lead back here are always detected, and not used")},
     {"forward", .take = translate_forward, .decides = true},
     {"proxy", .take = translate_forward, .decides = true}, /* its name up to CoreDNS 1.4 */
-    {"grpc", .missing = "none: upstreams are queried over UDP, TCP or TLS", .decides = true},
+    {"grpc", MISSING("none: upstreams are queried over UDP, TCP or TLS"), .decides = true},
     {"erratic", NONE, .decides = true},
     {"whoami", NONE, .decides = true},
     {"on", NONE},
-    {"sign", .missing = "none: no zone files", .decides = true},
-    {"view", .closed = "only -visibility gives clients different answers", .decides = true},
+    {"sign", MISSING("none: no zone files"), .decides = true},
+    {"view", CLOSING("only -visibility gives clients different answers"), .decides = true},
     {"nomad", NONE, .decides = true, .zones_from = 1},
 };
 
@@ -108,18 +107,26 @@ const char *use_argument(const struct plugin_use *use, size_t i)
     return use->directive->head.words[1 + i];
 }
 
-static void take_option(const struct plugin_use *use, const struct corefile_line *line,
-                        const struct plugin_option *option)
+void use_note(const struct plugin_use *use, enum note kind, const char *why)
 {
-    if (option->take) {
-        option->take(use, line);
-    } else if (option->closed) {
-        translation_close(use->t, line, option->closed);
-    } else if (option->needless) {
-        translation_needless(use->t, line, option->needless);
-    } else {
-        translation_missing(use->t, line, option->missing);
+    note_line(use->t, kind, &use->directive->head, why);
+}
+
+bool use_option_line(const struct plugin_use *use, const struct plugin_option *options,
+                     size_t count, const struct corefile_line *line)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (strcmp(options[i].name, line->words[0]) != 0) {
+            continue;
+        }
+        if (options[i].take) {
+            options[i].take(use, line);
+        } else {
+            note_line(use->t, options[i].note, line, options[i].why);
+        }
+        return true;
     }
+    return false;
 }
 
 const char unknown_options[] = "what its unknown options restrict is not known";
@@ -129,14 +136,8 @@ bool use_options(const struct plugin_use *use, const struct plugin_option *optio
     bool are_known = true;
     for (size_t i = 0; i < use->directive->line_count; i++) {
         const struct corefile_line *line = &use->directive->lines[i];
-        const struct plugin_option *option = NULL;
-        for (size_t j = 0; j < count && !option; j++) {
-            option = strcmp(options[j].name, line->words[0]) == 0 ? &options[j] : NULL;
-        }
-        if (option) {
-            take_option(use, line, option);
-        } else {
-            translation_missing(use->t, line, "unknown");
+        if (!use_option_line(use, options, count, line)) {
+            note_line(use->t, NOTE_MISSING, line, "unknown");
             are_known = false;
         }
     }
@@ -153,40 +154,61 @@ const struct corefile_line *use_option(const struct plugin_use *use, const char 
     return NULL;
 }
 
-bool use_zones(const struct plugin_use *use, size_t first, struct strings *ret_zones)
+struct strings use_zones(const struct plugin_use *use, size_t first, bool *ret_are_zones)
 {
     const struct corefile_line *head = &use->directive->head;
-    const char *zone = NULL;
-    bool are_zones = true;
-    struct buf text;
-    buf_init(&text, COREFILE_BYTES_MAX);
-    strings_init(ret_zones);
+    CLEANUP_BUF struct buf text = buf_of(COREFILE_BYTES_MAX);
+    struct strings zones = strings_new();
+    *ret_are_zones = true;
     for (size_t i = first; i < head->count; i++) {
         if (zone_or_network_text(head->words[i], &text)) {
-            strings_add(ret_zones, buf_cstr(&text));
+            strings_add(&zones, buf_cstr(&text));
         } else {
-            translation_missing(use->t, head, "a zone is no name, nor a network");
-            are_zones = false;
+            use_note(use, NOTE_MISSING, "a zone is no name, nor a network");
+            *ret_are_zones = false;
         }
     }
+    const char *zone = NULL;
     while (head->count <= first && (zone = strings_next(use->zones, zone))) {
-        strings_add(ret_zones, zone);
+        strings_add(&zones, zone);
     }
-    buf_fini(&text);
-    return are_zones;
+    return zones;
+}
+
+struct strings use_zones_kept(const struct plugin_use *use, size_t first)
+{
+    bool are_zones;
+    struct strings zones = use_zones(use, first, &are_zones);
+    if (!are_zones) {
+        translate_keep_zone(use->t, ".");
+    }
+    return zones;
+}
+
+bool line_has_zone(const struct corefile_line *line, const char *zone)
+{
+    CLEANUP_BUF struct buf text = buf_of(COREFILE_BYTES_MAX);
+    for (size_t i = 1; i < line->count; i++) {
+        if (zone_or_network_text(line->words[i], &text) && strcmp(buf_cstr(&text), zone) == 0) {
+            return true;
+        }
+    }
+    return false;
 }
 
 bool use_falls_through(const struct plugin_use *use, const char *zone)
 {
     const struct corefile_line *line = use_option(use, "fallthrough");
-    bool does = line && line->count == 1;
-    struct buf text;
-    buf_init(&text, COREFILE_BYTES_MAX);
-    for (size_t i = 1; line && i < line->count && !does; i++) {
-        does = zone_or_network_text(line->words[i], &text) && strcmp(buf_cstr(&text), zone) == 0;
-    }
-    buf_fini(&text);
-    return does;
+    return line && (line->count == 1 || line_has_zone(line, zone));
+}
+
+bool word_number(const char *text, int64_t max, int64_t *ret_number)
+{
+    size_t digits = strspn(text, "0123456789");
+    int64_t number =
+        digits > 0 && digits < 10 && text[digits] == '\0' ? strtoll(text, NULL, 10) : -1;
+    *ret_number = number < max ? number : max;
+    return number >= 0;
 }
 
 void use_duration(const struct plugin_use *use, const struct corefile_line *line, const char *flag,
@@ -194,9 +216,9 @@ void use_duration(const struct plugin_use *use, const struct corefile_line *line
 {
     int64_t ms = -1;
     if (line->count != 2 || !duration_parse_ms(line->words[1], &ms)) {
-        translation_missing(use->t, line, "expected a duration");
+        note_line(use->t, NOTE_MISSING, line, "expected a duration");
     } else if (ms < min_ms || ms > max_ms) {
-        translation_missing(use->t, line, "beyond what the flag takes");
+        note_line(use->t, NOTE_MISSING, line, "beyond what the flag takes");
     } else {
         translation_flag(&use->t->skydns, "-%s=%s", flag, line->words[1]);
     }
@@ -412,19 +434,14 @@ bool plugin_decides(const char *name)
 
 static void take_plugin(const struct plugin_use *use)
 {
-    const struct corefile_line *head = &use->directive->head;
-    const struct plugin *plugin = find_plugin(head->words[0]);
+    const struct plugin *plugin = find_plugin(use->directive->head.words[0]);
     if (!plugin) {
-        translation_close(use->t, head,
-                          "no plugin of CoreDNS's default build: what it forbids is not known");
+        use_note(use, NOTE_CLOSING,
+                 "no plugin of CoreDNS's default build: what it forbids is not known");
     } else if (plugin->take) {
         plugin->take(use);
-    } else if (plugin->closed) {
-        translation_close(use->t, head, plugin->closed);
-    } else if (plugin->needless) {
-        translation_needless(use->t, head, plugin->needless);
-    } else if (plugin->missing) {
-        translation_missing(use->t, head, plugin->missing);
+    } else if (plugin->why) {
+        use_note(use, plugin->note, plugin->why);
     }
     if (plugin && plugin->zones_from) {
         translate_keep(use, plugin->zones_from);
@@ -438,13 +455,13 @@ static void translate_take_block(const struct corefile_block *block, struct tran
                                  const struct strings *zones)
 {
     if (block->lacks_variable) {
-        translation_close(t, &block->keys, unset_variable);
+        note_line(t, NOTE_CLOSING, &block->keys, unset_variable);
     }
     for (size_t i = 0; i < block->directive_count; i++) {
         const struct corefile_directive *directive = &block->directives[i];
         const struct plugin_use use = {t, block, zones, directive};
         if (directive->lacks_variable) {
-            translation_close(t, &directive->head, unset_variable);
+            note_line(t, NOTE_CLOSING, &directive->head, unset_variable);
         }
         if (!strings_is_empty(zones)) {
             take_plugin(&use);
@@ -477,9 +494,9 @@ static void close_unread(const struct corefile *corefile, struct translation *t)
     for (size_t i = 0; i < corefile->unread.count; i++) {
         const char *words[] = {"import", corefile->unread.items[i].text};
         const struct corefile_line line = {words, 2, corefile->unread.items[i].line};
-        translation_close(t, &line,
-                          "files are not read, and what they forbid is not known: put their "
-                          "contents in its place");
+        note_line(t, NOTE_CLOSING, &line,
+                  "files are not read, and what they forbid is not known: put their contents in "
+                  "its place");
     }
 }
 

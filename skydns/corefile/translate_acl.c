@@ -149,11 +149,11 @@ static void take_allow(const struct plugin_use *use, const struct corefile_line 
                        const struct rule *rule, struct acl *acl)
 {
     if (rule->has_types) {
-        translation_narrower(use->t, line, "-allow is for all types: this lets nobody in");
+        note_line(use->t, NOTE_NARROWER, line, "-allow is for all types: this lets nobody in");
         return;
     }
     if (!rule->is_understood) {
-        translation_narrower(use->t, line, "expected networks like 10.0.0.0/8, at most 256");
+        note_line(use->t, NOTE_NARROWER, line, "expected networks like 10.0.0.0/8, at most 256");
     }
     add_common(&acl->allowed, &rule->clients, &acl->others);
     for (size_t i = 0; i < rule->clients.count; i++) {
@@ -168,22 +168,22 @@ static void translate_acl_take_block(const struct plugin_use *use, const struct 
     struct translation *t = use->t;
     if (rule->is_understood && rule->has_types && rule->is_of_any) {
         t->refuses_any = true;
-        translation_needless(t, line, "-any=refused is the default");
+        note_line(t, NOTE_NEEDLESS, line, "-any=refused is the default");
         return;
     }
     if (rule->is_understood && rule->has_types && rule->is_of_transfers) {
         t->refuses_transfers = true;
-        translation_narrower(t, line, "-transfer-to has no exceptions: nobody transfers");
+        note_line(t, NOTE_NARROWER, line, "-transfer-to has no exceptions: nobody transfers");
         return;
     }
     acl->blocks = true;
     if (!rule->is_understood) {
-        translation_narrower(t, line,
-                             "expected networks like 10.0.0.0/8: it keeps out everybody "
-                             "whom no line before it lets in");
+        note_line(t, NOTE_NARROWER, line,
+                  "expected networks like 10.0.0.0/8: it keeps out everybody whom no line before "
+                  "it lets in");
         acl->others.count = 0;
     } else if (rule->has_types) {
-        translation_narrower(t, line, "-allow is for all types: these clients may query none");
+        note_line(t, NOTE_NARROWER, line, "-allow is for all types: these clients may query none");
     }
     for (size_t i = 0; i < rule->clients.count; i++) {
         remove_network(&acl->others, &rule->clients.items[i]);
@@ -192,10 +192,9 @@ static void translate_acl_take_block(const struct plugin_use *use, const struct 
 
 static bool is_of_all_names(const struct plugin_use *use)
 {
-    struct strings zones;
-    bool is_it = use_zones(use, 1, &zones) && strings_has(&zones, ".");
-    strings_fini(&zones);
-    return is_it;
+    bool are_zones;
+    CLEANUP_STRINGS struct strings zones = use_zones(use, 1, &are_zones);
+    return are_zones && strings_has(&zones, ".");
 }
 
 /* Takes the clients of one acl: a client must be let in by each. */
@@ -224,12 +223,12 @@ void translate_acl(const struct plugin_use *use)
         }
     }
     if (!acl.blocks) {
-        translation_needless(use->t, &use->directive->head, "it keeps nobody out");
+        use_note(use, NOTE_NEEDLESS, "it keeps nobody out");
         return;
     }
     if (!is_of_all_names(use)) {
-        translation_narrower(use->t, &use->directive->head,
-                             "-allow is for all names: clients that this keeps out may query none");
+        use_note(use, NOTE_NARROWER,
+                 "-allow is for all names: clients that this keeps out may query none");
     }
     for (size_t i = 0; i < acl.others.count; i++) {
         add_network(&acl.allowed, &acl.others.items[i]);
@@ -243,7 +242,7 @@ void translate_acl(const struct plugin_use *use)
 void translate_settle_clients(struct translation *t)
 {
     const struct clients *clients = &t->clients;
-    if (!strings_is_empty(&t->closing) || (t->has_acl && clients->count == 0)) {
+    if (!strings_is_empty(&t->notes[NOTE_CLOSING]) || (t->has_acl && clients->count == 0)) {
         strings_add(&t->allow, "none");
         return;
     }
@@ -258,7 +257,7 @@ void translate_settle_clients(struct translation *t)
         }
     }
     if (clients->is_overflown) {
-        translation_narrower_item(t, "acl",
-                                  "more networks than -allow takes: the others may send no query");
+        note_item(t, NOTE_NARROWER, "acl",
+                  "more networks than -allow takes: the others may send no query");
     }
 }

@@ -62,10 +62,11 @@ static void take_bind(struct translation *t, const struct corefile_directive *bi
     for (size_t i = 1; i < bind->head.count && i <= BIND_WORDS_MAX; i++) {
         const char *text = bind->head.words[i];
         if (!ip_parse(slice_str(text), &ip)) {
-            translation_narrower(t, &bind->head, "expected addresses: put those of the interface");
+            note_line(t, NOTE_NARROWER, &bind->head,
+                      "expected addresses: put those of the interface");
         } else if (is_excepted(bind, &ip)) {
-            translation_narrower(t, bind->line_count ? &bind->lines[0] : &bind->head,
-                                 "not at what it may leave out: list the other addresses");
+            note_line(t, NOTE_NARROWER, bind->line_count ? &bind->lines[0] : &bind->head,
+                      "not at what it may leave out: list the other addresses");
         } else {
             translation_add(t, ips, LISTEN_MAX, text, &bind->head);
         }
@@ -73,20 +74,20 @@ static void take_bind(struct translation *t, const struct corefile_directive *bi
 }
 
 /* Lists the addresses: "0.0.0.0" for any, as every node has IPv4. Empty: none that is known. */
-static void block_ips(struct translation *t, const struct corefile_block *block,
-                      struct strings *ret_ips)
+static struct strings block_ips(struct translation *t, const struct corefile_block *block)
 {
+    struct strings ips = strings_new();
     bool has_bind = false;
-    strings_init(ret_ips);
     for (size_t i = 0; i < block->directive_count; i++) {
         if (strcmp(block->directives[i].head.words[0], "bind") == 0) {
             has_bind = true;
-            take_bind(t, &block->directives[i], ret_ips);
+            take_bind(t, &block->directives[i], &ips);
         }
     }
     if (!has_bind) {
-        strings_add(ret_ips, "0.0.0.0");
+        strings_add(&ips, "0.0.0.0");
     }
+    return ips;
 }
 
 /* ---- Keys ---- */
@@ -133,20 +134,18 @@ static const char *take_scheme(const char *key, struct place *place)
 static bool translate_blocks_read_key(struct translation *t, const struct corefile_line *keys,
                                       const char *key, struct place *place, struct buf *zone)
 {
-    struct buf copy;
     key = take_scheme(key, place);
     if (!key) {
-        translation_missing(t, keys, "none: no DNS over QUIC or HTTP/3");
+        note_line(t, NOTE_MISSING, keys, "none: no DNS over QUIC or HTTP/3");
         return false;
     }
-    buf_init(&copy, COREFILE_BYTES_MAX + 1);
+    CLEANUP_BUF struct buf copy = buf_of(COREFILE_BYTES_MAX + 1);
     buf_append(&copy, key, strlen(key) + 1);
     char *text = (char *)copy.data;
     bool is_key =
         translate_blocks_take_port(text, place) && zone_or_network_text(*text ? text : ".", zone);
-    buf_fini(&copy);
     if (!is_key) {
-        translation_missing(t, keys, "expected a zone and a port, like example.org:53");
+        note_line(t, NOTE_MISSING, keys, "expected a zone and a port, like example.org:53");
         translate_keep_zone(t, "."); /* there is no telling which */
     }
     return is_key;
@@ -164,7 +163,7 @@ static struct listener *add_listener(struct listeners *x, const char *text)
     if (listener == x->items + x->count) {
         x->count++;
         listener->text = xstrdup(text);
-        strings_init(&listener->served);
+        listener->served = strings_new();
     }
     return listener;
 }
@@ -173,9 +172,8 @@ static void serve_zone(struct listeners *x, struct translation *t, const char *i
                        const struct place *place, const char *served, size_t weight)
 {
     bool is_v6 = strchr(ip, ':') != NULL;
-    struct buf text, listener;
-    buf_init(&text, COREFILE_BYTES_MAX);
-    buf_init(&listener, COREFILE_BYTES_MAX);
+    CLEANUP_BUF struct buf text = buf_of(COREFILE_BYTES_MAX);
+    CLEANUP_BUF struct buf listener = buf_of(COREFILE_BYTES_MAX);
     buf_printf(&text, "%s%s%s%s:%u", place->scheme, is_v6 ? "[" : "", ip, is_v6 ? "]" : "",
                place->port);
     if (translate_listener(t, buf_cstr(&text), &listener)) {
@@ -183,8 +181,6 @@ static void serve_zone(struct listeners *x, struct translation *t, const char *i
         at->weight += strings_has(&at->served, served) ? 0 : weight;
         strings_add_once(&at->served, served);
     }
-    buf_fini(&text);
-    buf_fini(&listener);
 }
 
 /* ---- Equal blocks ---- */
@@ -255,28 +251,22 @@ static void list_block(struct listeners *x, struct translation *t,
                        const struct corefile_block *block, size_t class)
 {
     const struct corefile_line *keys = &block->keys;
-    struct strings ips;
-    struct buf zone, served;
-    buf_init(&zone, COREFILE_BYTES_MAX);
-    buf_init(&served, COREFILE_BYTES_MAX + 32);
-    block_ips(t, block, &ips);
+    CLEANUP_STRINGS struct strings ips = block_ips(t, block);
+    CLEANUP_BUF struct buf zone = buf_of(COREFILE_BYTES_MAX);
+    CLEANUP_BUF struct buf served = buf_of(COREFILE_BYTES_MAX + 32);
     size_t at = 0, weight = 1;
     while (next_deciding(block, &at)) {
         weight++;
     }
     for (size_t i = 0; i < keys->count; i++) {
         struct place place;
-        const char *ip = NULL;
         if (translate_blocks_read_key(t, keys, keys->words[i], &place, &zone)) {
             served_text(class, buf_cstr(&zone), &served);
-            while ((ip = strings_next(&ips, ip))) {
+            for (const char *ip = NULL; (ip = strings_next(&ips, ip));) {
                 serve_zone(x, t, ip, &place, buf_cstr(&served), weight);
             }
         }
     }
-    strings_fini(&ips);
-    buf_fini(&zone);
-    buf_fini(&served);
 }
 
 /* Returns the listener that answers most, of several the first; NULL: there is none. */
@@ -308,9 +298,8 @@ static void choose_listeners(const struct listeners *x, const struct listener *b
         if (serves_same(&x->items[i], best)) {
             strings_add(&t->listen, x->items[i].text);
         } else {
-            translation_narrower_item(
-                t, x->items[i].text,
-                "what is answered there differs: it takes a skydns of its own");
+            note_item(t, NOTE_NARROWER, x->items[i].text,
+                      "what is answered there differs: it takes a skydns of its own");
         }
     }
 }
@@ -320,10 +309,9 @@ static void choose_zones(const struct corefile_block *block, size_t class,
                          const struct listener *best, struct translation *t,
                          struct strings *ret_zones)
 {
-    struct buf zone, served;
     struct place place;
-    buf_init(&zone, COREFILE_BYTES_MAX);
-    buf_init(&served, COREFILE_BYTES_MAX + 32);
+    CLEANUP_BUF struct buf zone = buf_of(COREFILE_BYTES_MAX);
+    CLEANUP_BUF struct buf served = buf_of(COREFILE_BYTES_MAX + 32);
     for (size_t i = 0; i < block->keys.count; i++) {
         if (translate_blocks_read_key(t, &block->keys, block->keys.words[i], &place, &zone)) {
             served_text(class, buf_cstr(&zone), &served);
@@ -333,10 +321,9 @@ static void choose_zones(const struct corefile_block *block, size_t class,
         }
     }
     if (strings_is_empty(ret_zones)) {
-        translation_narrower(t, &block->keys, "not answered at the addresses of -addr: left out");
+        note_line(t, NOTE_NARROWER, &block->keys,
+                  "not answered at the addresses of -addr: left out");
     }
-    buf_fini(&zone);
-    buf_fini(&served);
 }
 
 /* Takes certificates before the listeners, some of which need one. */
@@ -384,12 +371,12 @@ int translate_blocks(const struct corefile *corefile, struct translation *t,
     if (best) {
         choose_listeners(&x, best, t);
     } else if (corefile->block_count > 0) {
-        translation_close(t, &corefile->blocks[0].keys, "no address is left to answer at");
+        note_line(t, NOTE_CLOSING, &corefile->blocks[0].keys, "no address is left to answer at");
     }
     ret_zones->zones = xcalloc(corefile->block_count + 1, sizeof(*ret_zones->zones));
     ret_zones->count = corefile->block_count;
     for (size_t i = 0; i < corefile->block_count; i++) {
-        strings_init(&ret_zones->zones[i]);
+        ret_zones->zones[i] = strings_new();
         choose_zones(&corefile->blocks[i], block_class(corefile, i), best, t, &ret_zones->zones[i]);
     }
     for (size_t i = 0; i < x.count; i++) {

@@ -10,7 +10,7 @@ enum { KEPT_MAX = 1000 };
 
 static void close_too_many(struct translation *t)
 {
-    translation_close_item(t, "forward", "more zones without an upstream than -stub takes");
+    note_item(t, NOTE_CLOSING, "forward", "more zones without an upstream than -stub takes");
 }
 
 static void list_zone(struct translation *t, struct strings *list, const char *zone)
@@ -27,32 +27,25 @@ static void list_zone(struct translation *t, struct strings *list, const char *z
 
 void translate_keep_zone(struct translation *t, const char *zone)
 {
-    struct buf name;
-    buf_init(&name, COREFILE_BYTES_MAX);
+    CLEANUP_BUF struct buf name = buf_of(COREFILE_BYTES_MAX);
     zone_enclosing(zone, &name); /* -stub takes names */
     list_zone(t, &t->kept, buf_cstr(&name));
-    buf_fini(&name);
 }
 
 void translate_keep(const struct plugin_use *use, size_t first)
 {
-    struct strings zones;
-    const char *zone = NULL;
-    if (!use_zones(use, first, &zones)) {
-        translate_keep_zone(use->t, "."); /* there is no telling which */
-    }
-    while ((zone = strings_next(&zones, zone))) {
+    CLEANUP_STRINGS struct strings zones = use_zones_kept(use, first);
+    for (const char *zone = NULL; (zone = strings_next(&zones, zone));) {
         translate_keep_zone(use->t, zone);
     }
-    strings_fini(&zones);
 }
 
 void translate_local(const struct plugin_use *use)
 {
     static const char *const zones[] = {"0.in-addr.arpa", "127.in-addr.arpa", "255.in-addr.arpa"};
-    translation_missing(use->t, &use->directive->head,
-                        "none but for localhost, names below it, and PTR of 127.0.0.1 and ::1, "
-                        "which are always answered here");
+    use_note(use, NOTE_MISSING,
+             "none but for localhost, names below it, and PTR of 127.0.0.1 and ::1, which are "
+             "always answered here");
     for (size_t i = 0; i < ARRAY_LEN(zones); i++) {
         translate_keep_zone(use->t, zones[i]);
     }
@@ -65,7 +58,6 @@ static void keep_rewritten(const struct plugin_use *use, const struct corefile_l
 {
     static const char *const patterns[] = {"exact", "suffix", "prefix", "substring", "regex"};
     size_t pattern = 0;
-    struct buf zone;
     at += at < line->count &&
           (strcmp(line->words[at], "continue") == 0 || strcmp(line->words[at], "stop") == 0);
     if (at + 1 >= line->count || strcmp(line->words[at], "name") != 0) {
@@ -78,10 +70,9 @@ static void keep_rewritten(const struct plugin_use *use, const struct corefile_l
     at += pattern < ARRAY_LEN(patterns);
     const char *from = at < line->count ? line->words[at] : "";
     bool is_zone = pattern == ARRAY_LEN(patterns) || pattern < 2;
-    buf_init(&zone, COREFILE_BYTES_MAX);
+    CLEANUP_BUF struct buf zone = buf_of(COREFILE_BYTES_MAX);
     is_zone = is_zone && zone_text(from + (*from == '.'), &zone);
     translate_keep_zone(use->t, is_zone ? buf_cstr(&zone) : ".");
-    buf_fini(&zone);
 }
 
 void translate_rewrite(const struct plugin_use *use)
@@ -90,7 +81,7 @@ void translate_rewrite(const struct plugin_use *use)
     if (directive->line_count == 0) {
         translate_rewrite_rule(use, &directive->head, 1);
     } else {
-        translation_missing(use->t, &directive->head, "none of several rules at once");
+        note_line(use->t, NOTE_MISSING, &directive->head, "none of several rules at once");
     }
     keep_rewritten(use, &directive->head, 1);
     for (size_t i = 0; i < directive->line_count; i++) {
@@ -100,8 +91,7 @@ void translate_rewrite(const struct plugin_use *use)
 
 void translate_unforwarded(struct translation *t, const struct strings *zones)
 {
-    const char *zone = NULL;
-    while ((zone = strings_next(zones, zone))) {
+    for (const char *zone = NULL; (zone = strings_next(zones, zone));) {
         if (strcmp(zone, ".") != 0) {
             list_zone(t, &t->unforwarded, zone);
         }
@@ -112,13 +102,6 @@ void translate_unforwarded(struct translation *t, const struct strings *zones)
 
 static const char nobody_asked[] = "no upstream may be queried for it: SERVFAIL";
 
-/* Returns whether the stub zone, "acme.local=10.0.0.1:53", is acme.local. */
-static bool is_stub_of(const char *stub, const char *zone)
-{
-    size_t n = strlen(zone);
-    return strncmp(stub, zone, n) == 0 && stub[n] == '=';
-}
-
 /* Returns whether it is answered here; without -domain, SkyDNS's default is. */
 static bool is_own_zone(const struct translation *t, const char *zone)
 {
@@ -127,17 +110,16 @@ static bool is_own_zone(const struct translation *t, const char *zone)
 }
 
 /* Returns the stub zone that the name is in, the longest; NULL: none. */
-static const char *find_stub(const struct translation *t, const char *name, struct buf *zone)
+static const char *find_stub(const struct translation *t, const char *name)
 {
-    const char *stub = NULL, *best = NULL;
+    CLEANUP_BUF struct buf zone = buf_of(COREFILE_BYTES_MAX);
+    const char *best = NULL;
     size_t longest = 0;
-    while ((stub = strings_next(&t->stubs, stub))) {
-        size_t n = strcspn(stub, "=");
-        buf_clear(zone);
-        buf_append(zone, stub, n);
-        if (n > longest && zone_contains(buf_cstr(zone), name)) {
+    for (const char *stub = NULL; (stub = strings_next(&t->stubs, stub));) {
+        translation_named_zone(stub, &zone);
+        if (zone.len > longest && zone_contains(buf_cstr(&zone), name)) {
             best = stub;
-            longest = n;
+            longest = zone.len;
         }
     }
     return best;
@@ -146,19 +128,16 @@ static const char *find_stub(const struct translation *t, const char *name, stru
 /* Returns whether upstreams get the zone's names, as things are. */
 static bool is_forwarded(const struct translation *t, const char *zone, bool *ret_by_root)
 {
-    struct buf text;
-    buf_init(&text, COREFILE_BYTES_MAX);
-    const char *stub = find_stub(t, zone, &text);
-    buf_fini(&text);
+    const char *stub = find_stub(t, zone);
     *ret_by_root = !stub && t->root == ROOT_FORWARDED && !translation_is_in_zone(t, zone);
     return stub ? strcmp(stub + strcspn(stub, "="), "=none") != 0 : *ret_by_root;
 }
 
-static bool has_own_stub(const struct translation *t, const char *zone)
+bool translation_has_stub(const struct translation *t, const char *zone)
 {
-    const char *stub = NULL;
-    while ((stub = strings_next(&t->stubs, stub))) {
-        if (is_stub_of(stub, zone)) {
+    const size_t n = strlen(zone);
+    for (const char *stub = NULL; (stub = strings_next(&t->stubs, stub));) {
+        if (strncmp(stub, zone, n) == 0 && stub[n] == '=') {
             return true;
         }
     }
@@ -170,7 +149,7 @@ static void keep_root(struct translation *t, const char *why)
     if (t->root == ROOT_FORWARDED) {
         t->root = ROOT_KEPT;
         strings_clear(&t->nameservers);
-        translation_narrower_item(t, "forward", why);
+        note_item(t, NOTE_NARROWER, "forward", why);
     }
 }
 
@@ -182,14 +161,12 @@ static void add_empty_stub(struct translation *t, const char *zone)
         return;
     }
     if (zone_is_odd(zone)) {
-        struct buf name;
-        buf_init(&name, COREFILE_BYTES_MAX);
+        CLEANUP_BUF struct buf name = buf_of(COREFILE_BYTES_MAX);
         zone_enclosing(zone, &name);
         add_empty_stub(t, buf_cstr(&name));
-        buf_fini(&name);
         return;
     }
-    translation_narrower_item(t, zone, nobody_asked);
+    note_item(t, NOTE_NARROWER, zone, nobody_asked);
     if (strings_count(&t->stubs) < STUBS_MAX) {
         translation_flag(&t->stubs, "%s=none", zone);
     } else if (is_by_root) {
@@ -202,75 +179,62 @@ static void add_empty_stub(struct translation *t, const char *zone)
 /* Drops stub zones that are answered here: the flags would be refused. */
 static void drop_stubs_of_own_zones(struct translation *t)
 {
-    const char *stub = NULL;
-    struct strings others;
-    struct buf text;
-    strings_init(&others);
-    buf_init(&text, STRINGS_BYTES_MAX);
-    while ((stub = strings_next(&t->stubs, stub))) {
-        buf_clear(&text);
-        buf_append(&text, stub, strcspn(stub, "="));
+    CLEANUP_STRINGS struct strings others = strings_new();
+    CLEANUP_BUF struct buf text = buf_of(STRINGS_BYTES_MAX);
+    for (const char *stub = NULL; (stub = strings_next(&t->stubs, stub));) {
+        translation_named_zone(stub, &text);
         if (!is_own_zone(t, buf_cstr(&text))) {
             strings_add(&others, stub);
             continue;
         }
         buf_clear(&text);
         buf_printf(&text, "forward %s", stub);
-        translation_missing_item(t, buf_cstr(&text), "none: the zone is one that is answered here");
+        note_item(t, NOTE_MISSING, buf_cstr(&text), "none: the zone is one that is answered here");
     }
-    buf_fini(&text);
-    strings_fini(&t->stubs);
-    t->stubs = others;
+    strings_take(&t->stubs, &others);
 }
 
 /* Empties stub zones in a kept one, unless a block of their own has them. */
 static void empty_stubs_in(struct translation *t, const char *kept)
 {
-    const char *stub = NULL;
-    struct strings settled;
-    struct buf zone;
-    strings_init(&settled);
-    buf_init(&zone, STRINGS_BYTES_MAX);
-    while ((stub = strings_next(&t->stubs, stub))) {
-        buf_clear(&zone);
-        buf_append(&zone, stub, strcspn(stub, "="));
+    CLEANUP_STRINGS struct strings settled = strings_new();
+    CLEANUP_BUF struct buf zone = buf_of(STRINGS_BYTES_MAX);
+    for (const char *stub = NULL; (stub = strings_next(&t->stubs, stub));) {
+        translation_named_zone(stub, &zone);
         bool has_block = strings_has(&t->unforwarded, buf_cstr(&zone));
         bool is_kept = strcmp(kept, buf_cstr(&zone)) == 0;
         if (!zone_contains(kept, buf_cstr(&zone)) || (has_block && !is_kept)) {
             strings_add(&settled, stub);
         } else {
             translation_flag(&settled, "%s=none", buf_cstr(&zone));
-            translation_narrower_item(t, buf_cstr(&zone), nobody_asked);
+            note_item(t, NOTE_NARROWER, buf_cstr(&zone), nobody_asked);
         }
     }
-    buf_fini(&zone);
-    strings_fini(&t->stubs);
-    t->stubs = settled;
+    strings_take(&t->stubs, &settled);
 }
 
 void translate_settle_kept(struct translation *t)
 {
-    const char *zone = NULL;
     drop_stubs_of_own_zones(t);
     if (strings_has(&t->kept, ".")) {
         keep_root(t, "another plugin has the names first: no upstream is queried (-no-rec)");
     }
-    while ((zone = strings_next(&t->kept, zone))) {
+    for (const char *zone = NULL; (zone = strings_next(&t->kept, zone));) {
         empty_stubs_in(t, zone);
         if (strcmp(zone, ".") != 0) {
             add_empty_stub(t, zone);
         }
     }
-    while ((zone = strings_next(&t->like_root, zone))) {
+    for (const char *zone = NULL; (zone = strings_next(&t->like_root, zone));) {
         bool is_by_root;
         bool is_right =
             is_forwarded(t, zone, &is_by_root) && is_by_root && strings_is_empty(&t->nameservers);
-        if (!is_right && !has_own_stub(t, zone)) {
+        if (!is_right && !translation_has_stub(t, zone)) {
             add_empty_stub(t, zone);
         }
     }
-    while ((zone = strings_next(&t->unforwarded, zone))) {
-        if (!has_own_stub(t, zone) && !strings_has(&t->like_root, zone)) {
+    for (const char *zone = NULL; (zone = strings_next(&t->unforwarded, zone));) {
+        if (!translation_has_stub(t, zone) && !strings_has(&t->like_root, zone)) {
             add_empty_stub(t, zone);
         }
     }

@@ -9,18 +9,16 @@
 /* Translates autopath, which needs the pods' keys, as in CoreDNS. */
 void translate_autopath(const struct plugin_use *use)
 {
-    const struct corefile_line *head = &use->directive->head;
     size_t count = use_argument_count(use);
     if (count == 0 || strcmp(use_argument(use, count - 1), "@kubernetes") != 0) {
-        translation_missing(use->t, head, "none: -autopath knows only the search lists of pods");
+        use_note(use, NOTE_MISSING, "none: -autopath knows only the search lists of pods");
         return;
     }
     strings_add_once(&use->t->skydns, "-autopath");
     if (count > 1) {
-        translation_missing(use->t, head, "none: -autopath is for all of -domain");
+        use_note(use, NOTE_MISSING, "none: -autopath is for all of -domain");
     }
-    translation_missing(use->t, head,
-                        "put what /etc/resolv.conf of its host searches into -search");
+    use_note(use, NOTE_MISSING, "put what /etc/resolv.conf of its host searches into -search");
 }
 
 /* ---- transfer ---- */
@@ -50,7 +48,7 @@ static void take_to(const struct plugin_use *use, const struct corefile_line *li
         is_right &= strcmp(line->words[i], "*") == 0 || is_who(line->words[i]);
     }
     if (!is_right) {
-        translation_missing(use->t, line, "expected addresses, or * for everybody");
+        note_line(use->t, NOTE_MISSING, line, "expected addresses, or * for everybody");
     }
 }
 
@@ -58,12 +56,12 @@ void translate_transfer(const struct plugin_use *use)
 {
     static const struct plugin_option options[] = {
         {"to", .take = take_to},
-        {"source", .missing = "none: NOTIFY leaves from the address that the system chooses"},
+        {"source", MISSING("none: NOTIFY leaves from the address that the system chooses")},
     };
     use->t->has_transfer = true;
     if (!use_options(use, options, ARRAY_LEN(options))) {
         use->t->refuses_transfers = true;
-        translation_narrower(use->t, &use->directive->head, unknown_options);
+        use_note(use, NOTE_NARROWER, unknown_options);
     }
 }
 
@@ -71,15 +69,13 @@ void translate_transfer(const struct plugin_use *use)
 static size_t transfer_match(const struct plugin_use *transfer, const char *zone)
 {
     size_t longest = 0;
-    const char *candidate = NULL;
-    struct strings zones;
-    (void)use_zones(transfer, 1, &zones); /* of those that are none, nothing is transferred */
-    while ((candidate = strings_next(&zones, candidate))) {
+    bool are_zones; /* of those that are none, nothing is transferred */
+    CLEANUP_STRINGS struct strings zones = use_zones(transfer, 1, &are_zones);
+    for (const char *candidate = NULL; (candidate = strings_next(&zones, candidate));) {
         if (zone_contains(candidate, zone) && strlen(candidate) > longest) {
             longest = strlen(candidate);
         }
     }
-    strings_fini(&zones);
     return longest;
 }
 
@@ -123,8 +119,7 @@ static void list_who(struct translation *t, const struct corefile_directive *tra
 static void add_members(const struct strings *list, const struct strings *other,
                         struct strings *ret_both)
 {
-    const char *who = NULL;
-    while ((who = strings_next(list, who))) {
+    for (const char *who = NULL; (who = strings_next(list, who));) {
         if (strings_has(other, who) || is_everybody(other)) {
             strings_add_once(ret_both, who);
         }
@@ -138,9 +133,8 @@ void translate_zone_transfers(const struct plugin_use *use, const char *zone, bo
         can_transfer && t->transfer_zones < DOMAINS_MAX + REVERSE_ZONES_MAX
             ? find_transfer(use, zone)
             : NULL;
-    struct strings who, both;
-    strings_init(&who);
-    strings_init(&both);
+    CLEANUP_STRINGS struct strings who = strings_new();
+    CLEANUP_STRINGS struct strings both = strings_new();
     if (transfer) {
         list_who(t, transfer, &who);
     }
@@ -150,29 +144,23 @@ void translate_zone_transfers(const struct plugin_use *use, const char *zone, bo
         add_members(&t->transfers, &who, &both);
         add_members(&who, &t->transfers, &both);
     }
-    strings_fini(&who);
-    strings_fini(&t->transfers);
-    t->transfers = both;
+    strings_take(&t->transfers, &both);
 }
 
 /* Makes an entry of each client with each key; of everybody with a key, the key alone. */
 static void sign_transfers(struct translation *t)
 {
-    const char *key = NULL;
-    struct strings signed_ones;
-    strings_init(&signed_ones);
-    while ((key = strings_next(&t->tsig_names, key))) {
-        const char *who = NULL;
+    CLEANUP_STRINGS struct strings signed_ones = strings_new();
+    for (const char *key = NULL; (key = strings_next(&t->tsig_names, key));) {
         if (is_everybody(&t->transfers)) {
             translation_flag(&signed_ones, "key:%s", key);
             continue;
         }
-        while ((who = strings_next(&t->transfers, who))) {
+        for (const char *who = NULL; (who = strings_next(&t->transfers, who));) {
             translation_flag(&signed_ones, "%s+key:%s", who, key);
         }
     }
-    strings_fini(&t->transfers);
-    t->transfers = signed_ones;
+    strings_take(&t->transfers, &signed_ones);
     if (!t->tsig && !strings_is_empty(&t->transfers)) {
         translation_flag(&t->skydns, "-tsig-keys=tsig-keys");
     }
@@ -183,18 +171,17 @@ void translate_settle_transfers(struct translation *t)
     bool is_possible = t->kubernetes && t->pods != PODS_INSECURE;
     bool is_signed = t->wants_signed && !strings_is_empty(&t->transfers);
     if (t->has_transfer && !is_possible) {
-        translation_missing_item(t, "transfer",
-                                 "-transfer-to needs the plugin kubernetes, and pods verified or "
-                                 "disabled: other names cannot be listed");
+        note_item(t, NOTE_MISSING, "transfer",
+                  "-transfer-to needs the plugin kubernetes, and pods verified or disabled: other "
+                  "names cannot be listed");
     } else if (t->has_transfer && strings_is_empty(&t->transfers)) {
-        translation_narrower_item(
-            t, "transfer",
-            "-transfer-to is for all domains and reverse zones, each of which "
-            "nobody may transfer");
+        note_item(
+            t, NOTE_NARROWER, "transfer",
+            "-transfer-to is for all domains and reverse zones, each of which nobody may transfer");
     } else if (is_signed && strings_is_empty(&t->tsig_names)) {
-        translation_narrower_item(t, "transfer",
-                                  "it must be signed, and the names of the keys are in their file: "
-                                  "say -transfer-to=key:NAME");
+        note_item(t, NOTE_NARROWER, "transfer",
+                  "it must be signed, and the names of the keys are in their file: say "
+                  "-transfer-to=key:NAME");
     }
     if (!is_possible || t->refuses_transfers) {
         strings_clear(&t->transfers);
@@ -203,7 +190,7 @@ void translate_settle_transfers(struct translation *t)
         sign_transfers(t);
     }
     if (strings_count(&t->transfers) > TRANSFERS_MAX) {
-        translation_narrower_item(t, "transfer", "more than -transfer-to takes: nobody transfers");
+        note_item(t, NOTE_NARROWER, "transfer", "more than -transfer-to takes: nobody transfers");
         strings_clear(&t->transfers);
     }
 }
@@ -215,28 +202,26 @@ static void take_secrets(const struct plugin_use *use, const struct corefile_lin
 {
     struct translation *t = use->t;
     if (line->count != 2) {
-        translation_missing(t, line, "expected a file of keys");
+        note_line(t, NOTE_MISSING, line, "expected a file of keys");
     } else if (!t->tsig) {
         t->tsig = line;
         translation_flag(&t->skydns, "-tsig-keys=%s", line->words[1]);
     } else if (strcmp(t->tsig->words[1], line->words[1]) != 0) {
-        translation_missing(t, line, "-tsig-keys is one file: put all keys into it");
+        note_line(t, NOTE_MISSING, line, "-tsig-keys is one file: put all keys into it");
     }
 }
 
 /* Takes a key without its secret, which the note need not show. */
 static void take_secret(const struct plugin_use *use, const struct corefile_line *line)
 {
-    struct buf name;
     struct corefile_line shown = *line;
-    buf_init(&name, COREFILE_BYTES_MAX);
+    CLEANUP_BUF struct buf name = buf_of(COREFILE_BYTES_MAX);
     shown.count = line->count < 2 ? line->count : 2;
-    translation_missing(use->t, &shown,
-                        "put it into the file of -tsig-keys, as tsig-keygen prints it");
+    note_line(use->t, NOTE_MISSING, &shown,
+              "put it into the file of -tsig-keys, as tsig-keygen prints it");
     if (line->count > 2 && zone_text(line->words[1], &name) && buf_cstr(&name)[0] != '.') {
         translation_add(use->t, &use->t->tsig_names, TRANSFERS_MAX, buf_cstr(&name), line);
     }
-    buf_fini(&name);
 }
 
 static bool is_of_transfers(const struct corefile_line *line)
@@ -252,12 +237,12 @@ static bool is_of_transfers(const struct corefile_line *line)
 static void take_require(const struct plugin_use *use, const struct corefile_line *line)
 {
     if (line->count > 1 && strcmp(line->words[1], "none") == 0) {
-        translation_needless(use->t, line, "no signature is required");
+        note_line(use->t, NOTE_NEEDLESS, line, "no signature is required");
     } else if (is_of_transfers(line)) {
         use->t->wants_signed = true;
-        translation_needless(use->t, line, "secondaries have a key in -transfer-to");
+        note_line(use->t, NOTE_NEEDLESS, line, "secondaries have a key in -transfer-to");
     } else {
-        translation_close(use->t, line, "queries without a signature are answered, too");
+        note_line(use->t, NOTE_CLOSING, line, "queries without a signature are answered, too");
     }
 }
 
@@ -270,9 +255,9 @@ static void take_require_opcode(const struct plugin_use *use, const struct coref
         is_query |= strcmp(line->words[i], "QUERY") == 0 || strcmp(line->words[i], "all") == 0;
     }
     if (is_query && !is_none) {
-        translation_close(use->t, line, "queries without a signature are answered, too");
+        note_line(use->t, NOTE_CLOSING, line, "queries without a signature are answered, too");
     } else {
-        translation_needless(use->t, line, "other operations than queries are NOTIMP");
+        note_line(use->t, NOTE_NEEDLESS, line, "other operations than queries are NOTIMP");
     }
 }
 
@@ -285,6 +270,6 @@ void translate_tsig(const struct plugin_use *use)
         {"require_opcode", .take = take_require_opcode},
     };
     if (!use_options(use, options, ARRAY_LEN(options))) {
-        translation_close(use->t, &use->directive->head, unknown_options);
+        use_note(use, NOTE_CLOSING, unknown_options);
     }
 }

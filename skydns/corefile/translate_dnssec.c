@@ -26,20 +26,18 @@ static bool key_base(const char *file, struct buf *out)
 static void translate_dnssec_take_key(const struct plugin_use *use,
                                       const struct corefile_line *line)
 {
-    struct buf base;
     if (line->count < 3 || strcmp(line->words[1], "file") != 0) {
-        translation_missing(use->t, line, "none: keys are files, key file K<zone>+<n>+<n>");
+        note_line(use->t, NOTE_MISSING, line, "none: keys are files, key file K<zone>+<n>+<n>");
         return;
     }
-    buf_init(&base, COREFILE_BYTES_MAX);
+    CLEANUP_BUF struct buf base = buf_of(COREFILE_BYTES_MAX);
     for (size_t i = 2; i < line->count; i++) {
         if (key_base(line->words[i], &base)) {
             translation_add(use->t, &use->t->keys, KEYS_MAX, buf_cstr(&base), line);
         } else {
-            translation_missing(use->t, line, "expected the name of a key's files");
+            note_line(use->t, NOTE_MISSING, line, "expected the name of a key's files");
         }
     }
-    buf_fini(&base);
 }
 
 /* Takes the capacity; CoreDNS counts signatures, too. */
@@ -49,7 +47,7 @@ static void translate_dnssec_take_capacity(const struct plugin_use *use,
     char *end = NULL;
     long count = line->count == 2 ? strtol(line->words[1], &end, 10) : 0;
     if (!end || *end || count < 1) {
-        translation_missing(use->t, line, "expected a number of signatures");
+        note_line(use->t, NOTE_MISSING, line, "expected a number of signatures");
     } else {
         use->t->scache = count > SIGNATURES_MAX ? SIGNATURES_MAX : count;
     }
@@ -61,12 +59,8 @@ void translate_dnssec(const struct plugin_use *use)
         {"key", .take = translate_dnssec_take_key},
         {"cache_capacity", .take = translate_dnssec_take_capacity},
     };
-    bool has_key = false;
-    for (size_t i = 0; i < use->directive->line_count; i++) {
-        has_key = has_key || strcmp(use->directive->lines[i].words[0], "key") == 0;
-    }
-    if (!has_key) {
-        translation_missing(use->t, &use->directive->head, "expected keys, to sign with");
+    if (!use_option(use, "key")) {
+        use_note(use, NOTE_MISSING, "expected keys, to sign with");
     }
     use_options(use, options, ARRAY_LEN(options));
 }
@@ -77,15 +71,12 @@ static bool key_owner(const char *base, struct buf *out)
 {
     const char *slash = strrchr(base, '/'), *name = slash ? slash + 1 : base;
     const char *end = strstr(name, ".+");
-    struct buf owner;
     if (name[0] != 'K' || !end) {
         return false;
     }
-    buf_init(&owner, COREFILE_BYTES_MAX);
+    CLEANUP_BUF struct buf owner = buf_of(COREFILE_BYTES_MAX);
     buf_append(&owner, name + 1, (size_t)(end - name - 1));
-    bool is_zone = zone_text(buf_cstr(&owner), out);
-    buf_fini(&owner);
-    return is_zone;
+    return zone_text(buf_cstr(&owner), out);
 }
 
 static bool translate_dnssec_is_signed(const struct translation *t, const char *owner)
@@ -95,20 +86,15 @@ static bool translate_dnssec_is_signed(const struct translation *t, const char *
 
 void translate_settle_keys(struct translation *t)
 {
-    const char *base = NULL;
-    struct strings settled;
-    struct buf owner;
-    strings_init(&settled);
-    buf_init(&owner, COREFILE_BYTES_MAX);
-    while ((base = strings_next(&t->keys, base))) {
+    CLEANUP_STRINGS struct strings settled = strings_new();
+    CLEANUP_BUF struct buf owner = buf_of(COREFILE_BYTES_MAX);
+    for (const char *base = NULL; (base = strings_next(&t->keys, base));) {
         if (!key_owner(base, &owner) || translate_dnssec_is_signed(t, buf_cstr(&owner))) {
             strings_add(&settled, base);
         } else {
-            translation_missing_item(t, base,
-                                     "none: only names of the zones answered here are signed");
+            note_item(t, NOTE_MISSING, base,
+                      "none: only names of the zones answered here are signed");
         }
     }
-    buf_fini(&owner);
-    strings_fini(&t->keys);
-    t->keys = settled;
+    strings_take(&t->keys, &settled);
 }

@@ -35,13 +35,12 @@ static bool can_have_names(const struct translation *t, const char *zone)
 static void add_external_zone(const struct plugin_use *use, const char *zone)
 {
     struct translation *t = use->t;
-    const struct corefile_line *head = &use->directive->head;
     if (!can_have_names(t, zone)) {
-        translation_missing(t, head,
-                            "expected a zone beside the domains, of letters, digits and inner "
-                            "hyphens: --external-zone takes no other");
+        use_note(use, NOTE_MISSING,
+                 "expected a zone beside the domains, of letters, digits and inner hyphens: "
+                 "--external-zone takes no other");
     } else if (!strings_is_empty(&t->external_zones) && !strings_has(&t->external_zones, zone)) {
-        translation_narrower(t, head, "--external-zone is one zone: the others are left out");
+        use_note(use, NOTE_NARROWER, "--external-zone is one zone: the others are left out");
     } else if (strings_is_empty(&t->external_zones)) {
         strings_add(&t->external_zones, zone);
         translation_flag(&t->kube2sky, "--external-zone=%s", zone);
@@ -58,9 +57,9 @@ static void take_headless(const struct plugin_use *use, const struct corefile_li
 static void take_apex(const struct plugin_use *use, const struct corefile_line *line)
 {
     if (line->count == 2 && strcmp(line->words[1], "dns") == 0) {
-        translation_needless(use->t, line, "its label is dns");
+        note_line(use->t, NOTE_NEEDLESS, line, "its label is dns");
     } else {
-        translation_missing(use->t, line, "none: its label is dns");
+        note_line(use->t, NOTE_MISSING, line, "none: its label is dns");
     }
 }
 
@@ -68,12 +67,12 @@ static void translate_external_options(const struct plugin_use *use)
 {
     static const struct plugin_option options[] = {
         {"apex", .take = take_apex},
-        {"ttl", .missing = "none: kube2sky's --ttl is for the domain and the zone"},
+        {"ttl", MISSING("none: kube2sky's --ttl is for the domain and the zone")},
         {"headless", .take = take_headless},
-        {"fallthrough", .missing = "none: the zone's names that do not exist are NXDOMAIN"},
+        {"fallthrough", MISSING("none: the zone's names that do not exist are NXDOMAIN")},
     };
     if (!use_options(use, options, ARRAY_LEN(options))) {
-        translation_close(use->t, &use->directive->head, unknown_options);
+        use_note(use, NOTE_CLOSING, unknown_options);
     }
 }
 
@@ -84,17 +83,15 @@ void translate_external_zones(const struct plugin_use *kubernetes)
         return;
     }
     for (size_t i = 0; i < use.block->directive_count; i++) {
-        struct strings zones;
-        const char *zone = NULL;
+        bool are_zones; /* translate_external keeps those that are none */
         use.directive = &use.block->directives[i];
         if (!is_plugin(use.directive, "k8s_external")) {
             continue;
         }
-        (void)use_zones(&use, 1, &zones); /* translate_external keeps those that are none */
-        while ((zone = strings_next(&zones, zone))) {
+        CLEANUP_STRINGS struct strings zones = use_zones(&use, 1, &are_zones);
+        for (const char *zone = NULL; (zone = strings_next(&zones, zone));) {
             add_external_zone(&use, zone);
         }
-        strings_fini(&zones);
         translate_external_options(&use);
     }
 }
@@ -102,8 +99,8 @@ void translate_external_zones(const struct plugin_use *kubernetes)
 void translate_external(const struct plugin_use *use)
 {
     if (!block_kubernetes(use->block)) {
-        translation_missing(use->t, &use->directive->head,
-                            "expected the plugin kubernetes in its block: CoreDNS does not start");
+        use_note(use, NOTE_MISSING,
+                 "expected the plugin kubernetes in its block: CoreDNS does not start");
     }
     translate_keep(use, 1); /* whether skydns has the names or not */
 }

@@ -1,10 +1,10 @@
 /* Translates the plugin forward: names that leave for upstreams. If these have no counterpart, or
  * are asked in a way that has none, the names stay. */
-#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
 #include "common/base/addr.h"
+#include "common/base/cleanup.h"
 #include "common/base/xalloc.h"
 #include "common/dns/dname.h"
 #include "skydns/corefile/translate_internal.h"
@@ -67,14 +67,15 @@ static bool tls_server_text(const struct plugin_use *use, const char *server, st
 static void take_tls(const struct plugin_use *use, const struct corefile_line *line)
 {
     if (line->count > 4) {
-        translation_missing(use->t, line, "expected a certificate and its key, and CAs");
+        note_line(use->t, NOTE_MISSING, line, "expected a certificate and its key, and CAs");
     }
 }
 
 static void take_tls_servername(const struct plugin_use *use, const struct corefile_line *line)
 {
     if (!is_tls_servername(line)) {
-        translation_missing(use->t, line, "expected a name"); /* else it is in each server's text */
+        note_line(use->t, NOTE_MISSING, line,
+                  "expected a name"); /* else it is in each server's text */
     }
 }
 
@@ -84,7 +85,7 @@ static void take_policy(const struct plugin_use *use, const struct corefile_line
     if (strcmp(policy, "sequential") == 0) {
         use->t->sequential = true;
     } else {
-        translation_needless(use->t, line, "-ns-rotate, the default, begins with each in turn");
+        note_line(use->t, NOTE_NEEDLESS, line, "-ns-rotate, the default, begins with each in turn");
     }
 }
 
@@ -98,28 +99,24 @@ static void take_force_tcp(const struct plugin_use *use, const struct corefile_l
 {
     for (size_t i = 1; i < use_argument_count(use); i++) {
         if (strncasecmp(use_argument(use, i), "tls://", 6) == 0) {
-            translation_needless(use->t, line, "upstreams with TLS are queried over TCP");
+            note_line(use->t, NOTE_NEEDLESS, line, "upstreams with TLS are queried over TCP");
         }
     }
 }
 
 static void take_except(const struct plugin_use *use, const struct corefile_line *line)
 {
-    struct strings zones;
-    struct buf zone;
-    strings_init(&zones);
-    buf_init(&zone, COREFILE_BYTES_MAX);
+    CLEANUP_STRINGS struct strings zones = strings_new();
+    CLEANUP_BUF struct buf zone = buf_of(COREFILE_BYTES_MAX);
     for (size_t i = 1; i < line->count; i++) {
         if (zone_text(line->words[i], &zone) && !is_root(buf_cstr(&zone))) {
             strings_add(&zones, buf_cstr(&zone));
         } else {
-            translation_narrower(use->t, line, "expected names: nothing is forwarded");
+            note_line(use->t, NOTE_NARROWER, line, "expected names: nothing is forwarded");
             translate_keep_zone(use->t, ".");
         }
     }
     translate_unforwarded(use->t, &zones);
-    buf_fini(&zone);
-    strings_fini(&zones);
 }
 
 /* ---- Servers ---- */
@@ -154,33 +151,31 @@ static bool has_same_tls_files(const struct plugin_use *use)
 static const char *read_server(const struct plugin_use *use, const char *server, struct buf *out)
 {
     if (tls_server_text(use, server, out)) {
-        return has_same_tls_files(use) ? NULL
-                                       : "another plugin has other CAs, or another certificate: "
-                                         "put both in one file";
+        return has_same_tls_files(use)
+                   ? NULL
+                   : "another plugin has other CAs, or another certificate: put both in one file";
     }
     if (!server_text(server, out)) {
         return missing_server(server);
     }
     if (use_option(use, "force_tcp")) {
-        char *address = xstrdup(buf_cstr(out));
+        CLEANUP_FREE char *address = xstrdup(buf_cstr(out));
         buf_clear(out);
         buf_printf(out, "tcp://%s", address);
-        free(address);
     }
     return NULL;
 }
 
 /* Upstreams of a forward that can be asked as it says. */
 struct forward_servers {
-    struct strings list; /* "IP:port" */
+    struct strings *list; /* "IP:port" */
     bool has_resolv_conf;
 };
 
 static void read_servers(const struct plugin_use *use, struct forward_servers *servers)
 {
     const struct corefile_line *head = &use->directive->head;
-    struct buf text;
-    buf_init(&text, COREFILE_BYTES_MAX);
+    CLEANUP_BUF struct buf text = buf_of(COREFILE_BYTES_MAX);
     for (size_t i = 1; i < use_argument_count(use); i++) {
         const char *server = use_argument(use, i);
         if (strcmp(server, "/etc/resolv.conf") == 0 && !use_option(use, "force_tcp")) {
@@ -189,29 +184,20 @@ static void read_servers(const struct plugin_use *use, struct forward_servers *s
         }
         const char *why = read_server(use, server, &text);
         if (why) {
-            translation_narrower(use->t, head, why);
+            use_note(use, NOTE_NARROWER, why);
         } else {
-            translation_add(use->t, &servers->list, NAMESERVERS_MAX, buf_cstr(&text), head);
+            translation_add(use->t, servers->list, NAMESERVERS_MAX, buf_cstr(&text), head);
         }
     }
-    if (servers->has_resolv_conf && !strings_is_empty(&servers->list)) {
-        translation_narrower(use->t, head,
-                             "beside addresses, put those of /etc/resolv.conf in its place: it is "
-                             "left out");
+    if (servers->has_resolv_conf && !strings_is_empty(servers->list)) {
+        use_note(use, NOTE_NARROWER,
+                 "beside addresses, put those of /etc/resolv.conf in its place: it is left out");
     }
-    buf_fini(&text);
 }
 
 static bool has_stub(const struct translation *t, const char *zone)
 {
-    const char *stub = NULL;
-    size_t n = strlen(zone);
-    while ((stub = strings_next(&t->stubs, stub))) {
-        if (strncmp(stub, zone, n) == 0 && stub[n] == '=') {
-            return true;
-        }
-    }
-    return strings_has(&t->like_root, zone);
+    return translation_has_stub(t, zone) || strings_has(&t->like_root, zone);
 }
 
 static void add_stub(const struct plugin_use *use, const char *zone,
@@ -219,54 +205,51 @@ static void add_stub(const struct plugin_use *use, const char *zone,
 {
     struct translation *t = use->t;
     const struct corefile_line *head = &use->directive->head;
-    struct buf stub;
-    const char *server = NULL, *separator = "=";
     if (zone_is_odd(zone)) {
-        translation_narrower(t, head, "-stub takes names: of networks, those of whole octets");
+        use_note(use, NOTE_NARROWER, "-stub takes names: of networks, those of whole octets");
         translate_keep_zone(t, zone);
         return;
     }
-    buf_init(&stub, COREFILE_BYTES_MAX);
+    CLEANUP_BUF struct buf stub = buf_of(COREFILE_BYTES_MAX);
+    const char *separator = "=";
     buf_append_str(&stub, zone);
-    while ((server = strings_next(&servers->list, server))) {
+    for (const char *server = NULL; (server = strings_next(servers->list, server));) {
         buf_printf(&stub, "%s%s", separator, server);
         separator = ",";
     }
     if (has_stub(t, zone)) {
         if (!strings_has(&t->stubs, buf_cstr(&stub))) {
-            translation_missing(t, head, "none: another block has upstreams for the zone");
+            use_note(use, NOTE_MISSING, "none: another block has upstreams for the zone");
         }
-    } else if (!strings_is_empty(&servers->list)) {
+    } else if (!strings_is_empty(servers->list)) {
         translation_add(t, &t->stubs, STUBS_MAX, buf_cstr(&stub), head);
     } else if (servers->has_resolv_conf) {
-        translation_missing(t, head, "a zone of its own needs addresses: -stub=ZONE=IP");
+        use_note(use, NOTE_MISSING, "a zone of its own needs addresses: -stub=ZONE=IP");
         strings_add(&t->like_root, zone);
     }
     if (!has_stub(t, zone)) {
         translate_keep_zone(t, zone);
     }
-    buf_fini(&stub);
 }
 
 static void add_nameservers(const struct plugin_use *use, const struct forward_servers *servers)
 {
     struct translation *t = use->t;
     const struct corefile_line *head = &use->directive->head;
-    const char *server = NULL;
     if (t->root != ROOT_UNSAID) {
         if (!corefile_line_equal(t->root_line, head)) {
-            translation_narrower(t, head, "another one has these names first");
+            use_note(use, NOTE_NARROWER, "another one has these names first");
         }
         return;
     }
     t->root_line = head;
-    if (strings_is_empty(&servers->list) && !servers->has_resolv_conf) {
+    if (strings_is_empty(servers->list) && !servers->has_resolv_conf) {
         t->root = ROOT_KEPT;
-        translation_narrower(t, head, "no upstream is left (-no-rec)");
+        use_note(use, NOTE_NARROWER, "no upstream is left (-no-rec)");
         return;
     }
     t->root = ROOT_FORWARDED;
-    while ((server = strings_next(&servers->list, server))) {
+    for (const char *server = NULL; (server = strings_next(servers->list, server));) {
         strings_add_once(&t->nameservers, server);
     }
 }
@@ -275,12 +258,11 @@ static void add_nameservers(const struct plugin_use *use, const struct forward_s
 static void add_servers(const struct plugin_use *use, const char *from,
                         const struct forward_servers *servers)
 {
-    const char *zone = NULL;
     if (!is_root(from)) {
         add_stub(use, from, servers);
         return;
     }
-    while ((zone = strings_next(use->zones, zone))) {
+    for (const char *zone = NULL; (zone = strings_next(use->zones, zone));) {
         if (is_root(zone)) {
             add_nameservers(use, servers);
         } else {
@@ -294,45 +276,41 @@ void translate_forward(const struct plugin_use *use)
     static const struct plugin_option options[] = {
         {"except", .take = take_except},
         {"force_tcp", .take = take_force_tcp},
-        {"prefer_udp", .needless = "UDP first, TCP for what does not fit"},
-        {"expire", .needless = "TLS connections stay open for ten seconds, others do not"},
-        {"max_age", .needless = "TLS connections stay open for ten seconds, others do not"},
-        {"max_idle_conns", .needless = "TLS connections stay open for ten seconds, others do not"},
-        {"max_fails", .needless = "an upstream that does not respond is skipped until it does"},
-        {"max_connect_attempts", .needless = "each upstream is queried once"},
+        {"prefer_udp", NEEDLESS("UDP first, TCP for what does not fit")},
+        {"expire", NEEDLESS("TLS connections stay open for ten seconds, others do not")},
+        {"max_age", NEEDLESS("TLS connections stay open for ten seconds, others do not")},
+        {"max_idle_conns", NEEDLESS("TLS connections stay open for ten seconds, others do not")},
+        {"max_fails", NEEDLESS("an upstream that does not respond is skipped until it does")},
+        {"max_connect_attempts", NEEDLESS("each upstream is queried once")},
         {"read_timeout", .take = take_read_timeout},
-        {"doh_method", .missing = "none: upstreams are queried over UDP, TCP or TLS"},
+        {"doh_method", MISSING("none: upstreams are queried over UDP, TCP or TLS")},
         {"tls", .take = take_tls},
         {"tls_servername", .take = take_tls_servername},
         {"policy", .take = take_policy},
-        {"health_check", .needless = "upstreams that do not respond are probed until they do"},
-        {"max_concurrent", .needless = "10,000 at once, of which one client has at most half"},
+        {"health_check", NEEDLESS("upstreams that do not respond are probed until they do")},
+        {"max_concurrent", NEEDLESS("10,000 at once, of which one client has at most half")},
         {"next",
-         .missing = "none: -stub-fallback sends a stub zone's NXDOMAIN to the general upstreams"},
-        {"next_on_nodata", .missing = "none: -stub-fallback=ZONE=nodata, likewise"},
-        {"failfast_all_unhealthy_upstreams", .missing = "none"},
-        {"fail_timeout", .needless = "an upstream that does not respond is skipped until it does"},
-        {"spray", .needless = "upstreams that do not respond are probed until they do"},
-        {"failover", .needless = "after SERVFAIL or REFUSED the next upstream is queried"},
-        {"source_address", .missing = "none"},
-        {"resolver", .missing = "expected IP addresses of upstreams"},
+         MISSING("none: -stub-fallback sends a stub zone's NXDOMAIN to the general upstreams")},
+        {"next_on_nodata", MISSING("none: -stub-fallback=ZONE=nodata, likewise")},
+        {"failfast_all_unhealthy_upstreams", MISSING("none")},
+        {"fail_timeout", NEEDLESS("an upstream that does not respond is skipped until it does")},
+        {"spray", NEEDLESS("upstreams that do not respond are probed until they do")},
+        {"failover", NEEDLESS("after SERVFAIL or REFUSED the next upstream is queried")},
+        {"source_address", MISSING("none")},
+        {"resolver", MISSING("expected IP addresses of upstreams")},
     };
-    const struct corefile_line *head = &use->directive->head;
-    struct forward_servers servers = {.has_resolv_conf = false};
-    struct buf from;
-    buf_init(&from, COREFILE_BYTES_MAX);
-    strings_init(&servers.list);
+    CLEANUP_STRINGS struct strings list = strings_new();
+    struct forward_servers servers = {.list = &list};
+    CLEANUP_BUF struct buf from = buf_of(COREFILE_BYTES_MAX);
     if (use_options(use, options, ARRAY_LEN(options))) {
         read_servers(use, &servers);
     } else {
-        translation_narrower(use->t, head, unknown_options);
+        use_note(use, NOTE_NARROWER, unknown_options);
     }
     if (use_argument_count(use) < 2 || !zone_text(use_argument(use, 0), &from)) {
-        translation_narrower(use->t, head, "expected a zone and its upstreams");
+        use_note(use, NOTE_NARROWER, "expected a zone and its upstreams");
         translate_keep_zone(use->t, "."); /* there is no telling which */
     } else {
         add_servers(use, buf_cstr(&from), &servers);
     }
-    strings_fini(&servers.list);
-    buf_fini(&from);
 }

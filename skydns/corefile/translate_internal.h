@@ -41,22 +41,36 @@ struct plugin_use {
 size_t use_argument_count(const struct plugin_use *use);
 const char *use_argument(const struct plugin_use *use, size_t i);
 
-/* Option in braces that has a counterpart; others are reported. */
+/* Adds a note about its first line. */
+void use_note(const struct plugin_use *use, enum note kind, const char *why);
+
+/* Note of a row. */
+#define MISSING(why_)  .note = NOTE_MISSING, .why = (why_)
+#define NEEDLESS(why_) .note = NOTE_NEEDLESS, .why = (why_)
+#define CLOSING(why_)  .note = NOTE_CLOSING, .why = (why_)
+
+/* Option in braces: one with a counterpart has `take`, another one a note. */
 struct plugin_option {
     const char *name;
+    enum note note;
+    const char *why;
     void (*take)(const struct plugin_use *use, const struct corefile_line *line);
-    const char *missing;  /* or why there is none */
-    const char *needless; /* or why none is needed */
-    const char *closed;   /* or why nobody may ask without one */
 };
 /* Applies the options. Returns false if there were unknown ones, which may restrict anything. */
 bool use_options(const struct plugin_use *use, const struct plugin_option *options, size_t count);
 extern const char unknown_options[]; /* the same, for a note */
+/* Applies the option of the line, if it is one of these. */
+bool use_option_line(const struct plugin_use *use, const struct plugin_option *options,
+                     size_t count, const struct corefile_line *line);
+/* Returns whether one of the line's words, from the second on, is the zone. */
+bool line_has_zone(const struct corefile_line *line, const char *zone);
 /* Returns the line of the option, or NULL. */
 const struct corefile_line *use_option(const struct plugin_use *use, const char *name);
 /* Returns the zones after the plugin's words from index `first` on, or else those of the block.
- * False: some of them are none, with a note; they are left out. */
-bool use_zones(const struct plugin_use *use, size_t first, struct strings *ret_zones);
+ * Words that are no zones are left out, with a note; *ret_are_zones tells. */
+struct strings use_zones(const struct plugin_use *use, size_t first, bool *ret_are_zones);
+/* The same; if words are no zones, no name is forwarded: there is no telling which. */
+struct strings use_zones_kept(const struct plugin_use *use, size_t first);
 /* Returns whether names not found in the zone go to the next plugin. */
 bool use_falls_through(const struct plugin_use *use, const char *zone);
 
@@ -77,7 +91,8 @@ bool zone_network(const char *zone, struct buf *out);
 
 /* Returns whether it is a host name: kube2sky takes no other zone. */
 bool zone_is_host_name(const char *zone);
-/* Returns whether one of the zones contains the name, or the name one of them. */
+/* Returns whether one of the zones contains the name; or the name one of them, too. */
+bool has_zone_of(const struct strings *zones, const char *name);
 bool zones_overlap(const struct strings *zones, const char *name);
 
 /* Return whether the zone is one of the domains found so far, or the external zone; and whether
@@ -86,10 +101,15 @@ bool translation_has_zone(const struct translation *t, const char *zone);
 bool translation_is_in_zone(const struct translation *t, const char *name);
 /* Returns whether the zone is a network's, and one of the reverse zones found so far. */
 bool translation_has_reverse_zone(const struct translation *t, const char *zone);
+/* Returns whether the zone has a stub zone so far. */
+bool translation_has_stub(const struct translation *t, const char *zone);
 
 /* Writes "8.8.8.8" and "dns://8.8.8.8:53" as "8.8.8.8:53". Returns false for another text. */
 bool server_text(const char *server, struct buf *out);
 
+/* Reads a number of at most nine digits, of which more than `max` are `max`. Returns false for
+ * another text. */
+bool word_number(const char *text, int64_t max, int64_t *ret_number);
 /* Takes the line's second word as a duration that a flag takes, as it is; otherwise adds a note. */
 void use_duration(const struct plugin_use *use, const struct corefile_line *line, const char *flag,
                   int64_t min_ms, int64_t max_ms);

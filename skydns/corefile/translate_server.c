@@ -1,5 +1,5 @@
 /* Translates the server itself: HTTP, logs, and how it answers. */
-#include <stdlib.h>
+#include <inttypes.h>
 #include <string.h>
 
 #include "common/base/addr.h"
@@ -19,25 +19,22 @@ static void take_http(const struct plugin_use *use, enum http_plugin plugin, con
     struct buf *out = &use->t->http[plugin];
     const char *text = use_argument_count(use) ? use_argument(use, 0) : if_none;
     struct addr addr;
-    struct buf whole;
     char formatted[ADDR_TEXT_MAX], scope[IF_NAMESIZE];
-    buf_init(&whole, COREFILE_BYTES_MAX);
+    CLEANUP_BUF struct buf whole = buf_of(COREFILE_BYTES_MAX);
     if (strncmp(text, "localhost:", 10) == 0) {
         buf_printf(&whole, "127.0.0.1%s", text + 9);
     } else {
         buf_printf(&whole, "%s%s", text[0] == ':' ? "0.0.0.0" : "", text);
     }
     if (!addr_parse_remote(buf_cstr(&whole), 0, &addr, scope)) {
-        translation_missing(use->t, &use->directive->head, "expected an address and a port");
+        use_note(use, NOTE_MISSING, "expected an address and a port");
     } else if (out->len && strcmp(buf_cstr(out), addr_format(&addr, formatted)) != 0) {
-        translation_missing(use->t, &use->directive->head,
-                            "none: -http-addr is one address, another line has it first");
+        use_note(use, NOTE_MISSING, "none: -http-addr is one address, another line has it first");
     } else {
         buf_clear(out);
         buf_append_str(out, addr_format_remote(&addr, scope, formatted));
-        translation_needless(use->t, &use->directive->head, note);
+        use_note(use, NOTE_NEEDLESS, note);
     }
-    buf_fini(&whole);
 }
 
 static void take_lameduck(const struct plugin_use *use, const struct corefile_line *line)
@@ -55,7 +52,7 @@ void translate_health(const struct plugin_use *use)
 void translate_ready(const struct plugin_use *use)
 {
     static const struct plugin_option options[] = {
-        {"monitor", .needless = "once ready, ready until it stops"}};
+        {"monitor", NEEDLESS("once ready, ready until it stops")}};
     take_http(use, HTTP_READY, ":8181", "/readiness on the port of -http-addr");
     use_options(use, options, ARRAY_LEN(options));
 }
@@ -63,13 +60,13 @@ void translate_ready(const struct plugin_use *use)
 static void take_http_tls(const struct plugin_use *use, const struct corefile_line *line)
 {
     use->t->has_http_tls = true;
-    translation_narrower(use->t, line, "-http-addr is without TLS: none is given");
+    note_line(use->t, NOTE_NARROWER, line, "-http-addr is without TLS: none is given");
 }
 
 void translate_prometheus(const struct plugin_use *use)
 {
     static const struct plugin_option options[] = {
-        {"runtime_metrics", .missing = "none: no Go runtime"},
+        {"runtime_metrics", MISSING("none: no Go runtime")},
         {"tls", .take = take_http_tls},
     };
     use_options(use, options, ARRAY_LEN(options));
@@ -99,8 +96,7 @@ static bool translate_server_is_at(const char *listener, const char *address)
 
 static bool is_answered_at(const struct translation *t, const char *address)
 {
-    const char *listener = NULL;
-    while ((listener = strings_next(&t->listen, listener))) {
+    for (const char *listener = NULL; (listener = strings_next(&t->listen, listener));) {
         if (translate_server_is_at(listener, address)) {
             return true;
         }
@@ -123,7 +119,7 @@ void translate_settle_http(struct translation *t)
             why = "DNS is not answered there, but HTTP would be, where /explain shows all names";
         }
         if (why && t->http[i].len) {
-            translation_narrower_item(t, address, why);
+            note_item(t, NOTE_NARROWER, address, why);
             buf_clear(&t->http[i]);
         }
     }
@@ -164,12 +160,12 @@ void translate_log(const struct plugin_use *use)
     is_exact &= !t->query_log || strcmp(t->query_log, rule) == 0;
     t->query_log = t->query_log && strcmp(t->query_log, rule) != 0 ? "all" : rule;
     if (!is_exact) {
-        translation_missing(t, &use->directive->head,
-                            "-query-log is all, denials or errors: it has more than these classes");
+        use_note(use, NOTE_MISSING,
+                 "-query-log is all, denials or errors: it has more than these classes");
     }
     if (use_argument_count(use) > 0) {
-        translation_missing(t, &use->directive->head,
-                            "-query-log is for the names of all blocks, in a form of its own");
+        use_note(use, NOTE_MISSING,
+                 "-query-log is for the names of all blocks, in a form of its own");
     }
 }
 
@@ -198,35 +194,32 @@ static void take_sink(const struct plugin_use *use, const char *flag)
 {
     struct translation *t = use->t;
     if (t->has_dnstap && !strings_has(&t->skydns, flag)) {
-        translation_missing(t, &use->directive->head, "-dnstap has one sink, of all blocks");
+        use_note(use, NOTE_MISSING, "-dnstap has one sink, of all blocks");
         return;
     }
     t->has_dnstap = true;
     strings_add_once(&t->skydns, flag);
     if (use_argument_count(use) == 1) {
-        translation_needless(t, &use->directive->head, "-dnstap has the whole messages, as `full`");
+        use_note(use, NOTE_NEEDLESS, "-dnstap has the whole messages, as `full`");
     }
 }
 
 void translate_dnstap(const struct plugin_use *use)
 {
     static const struct plugin_option options[] = {
-        {"identity", .missing = "none: the identity is the host's name"},
-        {"version", .missing = "none: the version is our own"},
-        {"extra", .missing = "none"},
-        {"skipverify", .missing = "none: no TLS to the sink"},
-        {"tls", .missing = "none: no TLS to the sink"},
+        {"identity", MISSING("none: the identity is the host's name")},
+        {"version", MISSING("none: the version is our own")},
+        {"extra", MISSING("none")},
+        {"skipverify", MISSING("none: no TLS to the sink")},
+        {"tls", MISSING("none: no TLS to the sink")},
     };
-    struct buf flag;
-    buf_init(&flag, COREFILE_BYTES_MAX);
+    CLEANUP_BUF struct buf flag = buf_of(COREFILE_BYTES_MAX);
     buf_append_str(&flag, "-dnstap=");
     if (use_argument_count(use) == 0 || !sink_text(use_argument(use, 0), &flag)) {
-        translation_missing(use->t, &use->directive->head,
-                            "expected the path of a Unix socket, or tcp://IP:port");
+        use_note(use, NOTE_MISSING, "expected the path of a Unix socket, or tcp://IP:port");
     } else {
         take_sink(use, buf_cstr(&flag));
     }
-    buf_fini(&flag);
     use_options(use, options, ARRAY_LEN(options));
 }
 
@@ -243,8 +236,8 @@ void translate_any(const struct plugin_use *use)
 void translate_settle_any(struct translation *t)
 {
     if (t->has_any && (t->root == ROOT_FORWARDED || !strings_is_empty(&t->stubs))) {
-        translation_missing_item(t, "any",
-                                 "-any=hinfo is for names of ours: ANY of others is REFUSED");
+        note_item(t, NOTE_MISSING, "any",
+                  "-any=hinfo is for names of ours: ANY of others is REFUSED");
     }
 }
 
@@ -252,31 +245,29 @@ void translate_chaos(const struct plugin_use *use)
 {
     use->t->has_chaos = true;
     if (use_argument_count(use) > 0) {
-        translation_missing(use->t, &use->directive->head,
-                            "none: version.bind and the like are answered, with our version");
+        use_note(use, NOTE_MISSING,
+                 "none: version.bind and the like are answered, with our version");
     } else {
-        translation_needless(use->t, &use->directive->head,
-                             "-chaos is the default: version.bind and the like");
+        use_note(use, NOTE_NEEDLESS, "-chaos is the default: version.bind and the like");
     }
 }
 
-static void translate_server_take_number(const struct plugin_use *use, const char *flag, long min,
-                                         long max)
+static void translate_server_take_number(const struct plugin_use *use, const char *flag,
+                                         int64_t min, int64_t max)
 {
-    const char *text = use_argument_count(use) == 1 ? use_argument(use, 0) : "";
-    size_t digits = strspn(text, "0123456789");
-    long number = digits > 0 && digits < 9 && text[digits] == '\0' ? strtol(text, NULL, 10) : -1;
-    if (number < min || number > max) {
-        translation_missing(use->t, &use->directive->head, "beyond what the flag takes");
+    int64_t number;
+    if (use_argument_count(use) != 1 || !word_number(use_argument(use, 0), max + 1, &number) ||
+        number < min || number > max) {
+        use_note(use, NOTE_MISSING, "beyond what the flag takes");
         return;
     }
-    translation_flag(&use->t->skydns, "-%s=%ld", flag, number);
+    translation_flag(&use->t->skydns, "-%s=%" PRId64, flag, number);
 }
 
 void translate_bufsize(const struct plugin_use *use)
 {
     if (use_argument_count(use) == 0) {
-        translation_needless(use->t, &use->directive->head, "-max-udp-size is 1232 by default");
+        use_note(use, NOTE_NEEDLESS, "-max-udp-size is 1232 by default");
     } else {
         translate_server_take_number(use, "max-udp-size", UDP_SIZE_MIN, UDP_SIZE_MAX);
     }
@@ -285,7 +276,7 @@ void translate_bufsize(const struct plugin_use *use)
 void translate_multisocket(const struct plugin_use *use)
 {
     if (use_argument_count(use) == 0) {
-        translation_needless(use->t, &use->directive->head, "-workers is one per CPU by default");
+        use_note(use, NOTE_NEEDLESS, "-workers is one per CPU by default");
     } else {
         translate_server_take_number(use, "workers", 1, WORKERS_MAX);
     }
@@ -294,15 +285,15 @@ void translate_multisocket(const struct plugin_use *use)
 void translate_loadbalance(const struct plugin_use *use)
 {
     static const struct plugin_option options[] = {
-        {"reload", .missing = "none: no file of weights"},
-        {"prefer", .missing = "none: no network comes first"},
+        {"reload", MISSING("none: no file of weights")},
+        {"prefer", MISSING("none: no network comes first")},
     };
     const char *policy = use_argument_count(use) ? use_argument(use, 0) : "round_robin";
     use->t->has_loadbalance = true;
     use_options(use, options, ARRAY_LEN(options));
     if (strcmp(policy, "round_robin") == 0) {
-        translation_needless(use->t, &use->directive->head, "-round-robin is the default");
+        use_note(use, NOTE_NEEDLESS, "-round-robin is the default");
     } else {
-        translation_missing(use->t, &use->directive->head, "none: addresses are shuffled");
+        use_note(use, NOTE_MISSING, "none: addresses are shuffled");
     }
 }

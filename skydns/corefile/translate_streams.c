@@ -21,18 +21,16 @@ static void take_client_auth(const struct plugin_use *use, const struct corefile
     const char *kind = line->count == 2 ? line->words[1] : "";
     const char *ca = head->count == 4 ? head->words[3] : "";
     if (strcmp(kind, "nocert") == 0) {
-        translation_needless(t, line, "clients show no certificate without -client-ca");
+        note_line(t, NOTE_NEEDLESS, line, "clients show no certificate without -client-ca");
     } else if (strcmp(kind, optional[0]) == 0 || strcmp(kind, optional[1]) == 0) {
-        translation_missing(t, line,
-                            "none: clients show a certificate that is checked (-client-ca), or "
-                            "none");
+        note_line(t, NOTE_MISSING, line,
+                  "none: clients show a certificate that is checked (-client-ca), or none");
     } else if (!*ca || (t->client_ca && strcmp(t->client_ca, ca) != 0)) {
         t->lacks_tls = true;
-        translation_narrower(t, line,
-                             *ca ? "another block has other CAs: put both in one file, or there is "
-                                   "no TLS, HTTPS and gRPC"
-                                 : "expected the file of the CAs: without, there is no TLS, HTTPS "
-                                   "and gRPC");
+        note_line(t, NOTE_NARROWER, line,
+                  *ca ? "another block has other CAs: put both in one file, or there is no TLS, "
+                        "HTTPS and gRPC"
+                      : "expected the file of the CAs: without, there is no TLS, HTTPS and gRPC");
     } else {
         t->client_ca = ca;
     }
@@ -42,24 +40,24 @@ void translate_tls(const struct plugin_use *use)
 {
     static const struct plugin_option options[] = {
         {"client_auth", .take = take_client_auth},
-        {"keylog", .missing = "none: no file gets the keys of sessions"},
-        {"acme", .missing = "none: get the certificate by cert-manager, or an ACME client"},
+        {"keylog", MISSING("none: no file gets the keys of sessions")},
+        {"acme", MISSING("none: get the certificate by cert-manager, or an ACME client")},
     };
     const struct corefile_line *head = &use->directive->head;
     struct translation *t = use->t;
     if (!has_files(head)) {
         t->has_broken_tls = true;
-        translation_missing(t, head, "expected a certificate and its key");
+        use_note(use, NOTE_MISSING, "expected a certificate and its key");
     } else if (!t->tls) {
         t->tls = head;
     } else if (!corefile_line_equal(t->tls, head)) {
-        translation_missing(t, head,
-                            "another block has a certificate, which is shown to all: put the names "
-                            "of both into it");
+        use_note(use, NOTE_MISSING,
+                 "another block has a certificate, which is shown to all: put the names of both "
+                 "into it");
     }
     if (!use_options(use, options, ARRAY_LEN(options)) && has_files(head)) {
         t->lacks_tls = true;
-        translation_narrower(t, head, unknown_options);
+        use_note(use, NOTE_NARROWER, unknown_options);
     }
 }
 
@@ -79,8 +77,7 @@ static bool has_scheme(const char *listener, const char *scheme)
 /* Returns whether the port is taken: a TCP port speaks one protocol. */
 static bool is_taken(const struct strings *taken, const char *listener)
 {
-    const char *other = NULL;
-    while ((other = strings_next(taken, other))) {
+    for (const char *other = NULL; (other = strings_next(taken, other));) {
         if (strcmp(scheme_end(other), scheme_end(listener)) == 0) {
             return strcmp(other, listener) != 0;
         }
@@ -95,14 +92,14 @@ bool translate_listener(struct translation *t, const char *listener, struct buf 
     buf_clear(out);
     buf_printf(out, "%s%s", is_plain ? "http://" : "", is_plain ? scheme_end(listener) : listener);
     if (is_stream && t->lacks_tls) {
-        translation_narrower_item(
-            t, listener, "left out: not all clients that have to would show a certificate");
+        note_item(t, NOTE_NARROWER, listener,
+                  "left out: not all clients that have to would show a certificate");
     } else if (is_stream && !t->tls && (t->has_broken_tls || has_scheme(listener, "tls://"))) {
-        translation_missing_item(t, listener, "expected the plugin tls, with files");
+        note_item(t, NOTE_MISSING, listener, "expected the plugin tls, with files");
     } else if (is_taken(&t->taken, buf_cstr(out))) {
-        translation_missing_item(t, listener, "another protocol has its port");
+        note_item(t, NOTE_MISSING, listener, "another protocol has its port");
     } else if (strings_count(&t->taken) == LISTEN_MAX && !strings_has(&t->taken, buf_cstr(out))) {
-        translation_missing_item(t, listener, "left out: more than the flag takes");
+        note_item(t, NOTE_MISSING, listener, "left out: more than the flag takes");
     } else {
         strings_add_once(&t->taken, buf_cstr(out));
         return true;
@@ -112,16 +109,15 @@ bool translate_listener(struct translation *t, const char *listener, struct buf 
 
 void translate_settle_tls(struct translation *t)
 {
-    const char *listener = NULL;
     bool has_stream = false;
-    while ((listener = strings_next(&t->listen, listener))) {
+    for (const char *listener = NULL; (listener = strings_next(&t->listen, listener));) {
         has_stream |= scheme_end(listener) != listener;
     }
     if (!t->tls) {
         return;
     }
     if (!has_stream) {
-        translation_needless(t, t->tls, "no address of the file speaks TLS");
+        note_line(t, NOTE_NEEDLESS, t->tls, "no address of the file speaks TLS");
         return;
     }
     translation_flag(&t->skydns, "-cert=%s", t->tls->words[1]);

@@ -13,15 +13,6 @@ enum { RCACHE_STALE_MAX_S = 30 * 24 * 60 * 60 };
 /* Capacity of each kind of responses that no line sets. */
 enum { COREDNS_CAPACITY = 9984, RCACHE_MAX = 1000000 };
 
-static bool translate_upstreams_number_of(const char *text, int64_t max, int64_t *ret_number)
-{
-    size_t digits = strspn(text, "0123456789");
-    int64_t number =
-        digits > 0 && digits < 10 && text[digits] == '\0' ? strtoll(text, NULL, 10) : -1;
-    *ret_number = number < max ? number : max;
-    return number >= 0;
-}
-
 static int64_t min_of(int64_t a, int64_t b)
 {
     return a < b ? a : b;
@@ -33,20 +24,20 @@ static void translate_upstreams_take_capacity(const struct plugin_use *use,
 {
     struct translation *t = use->t;
     int64_t capacity;
-    if (line->count < 2 || !translate_upstreams_number_of(line->words[1], RCACHE_MAX, &capacity)) {
-        translation_missing(t, line, "expected a number of responses");
+    if (line->count < 2 || !word_number(line->words[1], RCACHE_MAX, &capacity)) {
+        note_line(t, NOTE_MISSING, line, "expected a number of responses");
         return;
     }
     t->has_capacity = true;
     if (line == use_option(use, line->words[0])) { /* the first of its kind */
         t->rcache_sum = min_of(t->rcache_sum - COREDNS_CAPACITY + capacity, RCACHE_MAX);
     } else {
-        translation_missing(t, line, "another line has the capacity first");
+        note_line(t, NOTE_MISSING, line, "another line has the capacity first");
     }
     if (line->count > 2) {
-        translation_missing(use->t, line,
-                            "none: -rcache-ttl is for all responses, NXDOMAIN and NODATA are "
-                            "cached half an hour at most");
+        note_line(use->t, NOTE_MISSING, line,
+                  "none: -rcache-ttl is for all responses, NXDOMAIN and NODATA are cached half an "
+                  "hour at most");
     }
 }
 
@@ -76,18 +67,17 @@ static void take_serve_stale(const struct plugin_use *use, const struct corefile
 {
     int64_t stale_s = line->count > 1 ? duration_s(line->words[1]) : 3600;
     if (stale_s < 0) {
-        translation_missing(use->t, line, "expected a duration in hours, minutes and seconds");
+        note_line(use->t, NOTE_MISSING, line, "expected a duration in hours, minutes and seconds");
         return;
     }
     if (stale_s > RCACHE_STALE_MAX_S) {
-        translation_missing(use->t, line, "beyond what the flag takes: 720h is its limit");
+        note_line(use->t, NOTE_MISSING, line, "beyond what the flag takes: 720h is its limit");
         stale_s = RCACHE_STALE_MAX_S;
     }
     use->t->rcache_stale_s = stale_s;
     if (line->count > 2) {
-        translation_missing(
-            use->t, line,
-            "none: a stale response is used when no upstream has responded for 1.8 s");
+        note_line(use->t, NOTE_MISSING, line,
+                  "none: a stale response is used when no upstream has responded for 1.8 s");
     }
 }
 
@@ -95,19 +85,17 @@ static void take_serve_stale(const struct plugin_use *use, const struct corefile
 static void take_disable(const struct plugin_use *use, const struct corefile_line *line)
 {
     bool is_ours = line->count > 2;
-    struct buf zone;
-    buf_init(&zone, COREFILE_BYTES_MAX);
+    CLEANUP_BUF struct buf zone = buf_of(COREFILE_BYTES_MAX);
     for (size_t i = 2; i < line->count; i++) {
         is_ours &=
             zone_text(line->words[i], &zone) &&
             (translation_has_zone(use->t, buf_cstr(&zone)) || zone_is_reverse(buf_cstr(&zone)));
     }
-    buf_fini(&zone);
     if (is_ours) {
-        translation_needless(use->t, line, "own records are never in the cache");
+        note_line(use->t, NOTE_NEEDLESS, line, "own records are never in the cache");
     } else {
-        translation_missing(use->t, line,
-                            "none: all responses are cached, NXDOMAIN and NODATA too");
+        note_line(use->t, NOTE_MISSING, line,
+                  "none: all responses are cached, NXDOMAIN and NODATA too");
     }
 }
 
@@ -117,37 +105,36 @@ void translate_cache(const struct plugin_use *use)
         {"success", .take = translate_upstreams_take_capacity},
         {"denial", .take = translate_upstreams_take_capacity},
         {"prefetch",
-         .needless = "names queried at least three times are refreshed before they expire"},
+         NEEDLESS("names queried at least three times are refreshed before they expire")},
         {"serve_stale", .take = take_serve_stale},
-        {"serve_stale_policy", .missing = "none"},
-        {"servfail", .needless = "failures are cached 1 s, doubling up to 30 s while they last"},
+        {"serve_stale_policy", MISSING("none")},
+        {"servfail", NEEDLESS("failures are cached 1 s, doubling up to 30 s while they last")},
         {"disable", .take = take_disable},
-        {"keepttl", .missing = "none: TTLs count down"},
+        {"keepttl", MISSING("none: TTLs count down")},
     };
-    const struct corefile_line *head = &use->directive->head;
     int64_t ttl_s = -1;
     bool is_of_root = strings_has(use->zones, ".");
     size_t zones = use_argument_count(use);
-    if (zones > 0 && translate_upstreams_number_of(use_argument(use, 0), INT32_MAX, &ttl_s)) {
+    if (zones > 0 && word_number(use_argument(use, 0), INT32_MAX, &ttl_s)) {
         zones--;
     }
     if (zones > 0) {
-        translation_needless(use->t, head, "one cache for all names but our own");
+        use_note(use, NOTE_NEEDLESS, "one cache for all names but our own");
     }
     use->t->has_cache = true;
     use->t->rcache_sum += 2 * COREDNS_CAPACITY;
     if (is_of_root && ttl_s > 0) {
         use->t->rcache_ttl_s = ttl_s;
     } else if (ttl_s >= 0) {
-        translation_missing(use->t, head,
-                            is_of_root ? "expected a TTL of at least 1"
-                                       : "none: one -rcache-ttl for all zones");
+        use_note(use, NOTE_MISSING,
+                 is_of_root ? "expected a TTL of at least 1"
+                            : "none: one -rcache-ttl for all zones");
     }
     use_options(use, options, ARRAY_LEN(options));
     if (use->t->rcache_stale_s < 0) {
-        translation_needless(use->t, head,
-                             "without serve_stale, too, a stale response is used when no upstream "
-                             "responds; -rcache-stale=0 turns that off");
+        use_note(use, NOTE_NEEDLESS,
+                 "without serve_stale, too, a stale response is used when no upstream responds; "
+                 "-rcache-stale=0 turns that off");
     }
 }
 
@@ -155,36 +142,25 @@ void translate_cache(const struct plugin_use *use)
 
 static bool translate_upstreams_is_host(const char *name)
 {
-    struct buf ignored;
-    buf_init(&ignored, COREFILE_BYTES_MAX);
-    bool is_it = !strchr(name, '/') && zone_text(name, &ignored);
-    buf_fini(&ignored);
-    return is_it;
+    CLEANUP_BUF struct buf ignored = buf_of(COREFILE_BYTES_MAX);
+    return !strchr(name, '/') && zone_text(name, &ignored);
 }
 
 static bool translate_upstreams_is_in_zones(const struct strings *zones, const char *name)
 {
-    const char *zone = NULL;
-    struct buf text;
-    buf_init(&text, COREFILE_BYTES_MAX);
-    bool is_in = false;
-    while (zone_text(name, &text) && !is_in && (zone = strings_next(zones, zone))) {
-        is_in = zone_contains(zone, buf_cstr(&text));
-    }
-    buf_fini(&text);
-    return is_in;
+    CLEANUP_BUF struct buf text = buf_of(COREFILE_BYTES_MAX);
+    return zone_text(name, &text) && has_zone_of(zones, buf_cstr(&text));
 }
 
 /* Adds "10.0.0.1 name..." to the file that the translation has, with its names in the zones. */
 static bool add_entry(const struct plugin_use *use, const struct corefile_line *line,
                       const struct strings *zones)
 {
-    struct buf entry;
     struct ip ip;
     size_t names = 0;
     bool is_entry = line->count > 1 && ip_parse(slice_str(line->words[0]), &ip);
     bool has_bad_name = false;
-    buf_init(&entry, COREFILE_BYTES_MAX);
+    CLEANUP_BUF struct buf entry = buf_of(COREFILE_BYTES_MAX);
     buf_append_str(&entry, line->words[0]);
     for (size_t i = 1; i < line->count && is_entry; i++) {
         if (!translate_upstreams_is_host(line->words[i])) {
@@ -195,14 +171,14 @@ static bool add_entry(const struct plugin_use *use, const struct corefile_line *
         }
     }
     if (has_bad_name) {
-        translation_missing(use->t, line, "expected an address and its names: a word is no name");
+        note_line(use->t, NOTE_MISSING, line,
+                  "expected an address and its names: a word is no name");
     } else if (is_entry && names + 1 < line->count) {
-        translation_missing(use->t, line, "names of other zones than the plugin's");
+        note_line(use->t, NOTE_MISSING, line, "names of other zones than the plugin's");
     }
     if (is_entry && names > 0) {
         strings_add(&use->t->hosts, buf_cstr(&entry));
     }
-    buf_fini(&entry);
     return is_entry;
 }
 
@@ -211,29 +187,15 @@ static bool add_entry(const struct plugin_use *use, const struct corefile_line *
 static void take_hosts_line(const struct plugin_use *use, const struct corefile_line *line,
                             const struct strings *zones)
 {
-    static const struct {
-        const char *name;
-        const char *missing;
-        const char *needless;
-    } options[] = {
-        {"ttl", "none: 30 s", NULL},
-        {"no_reverse", "none: its addresses have reverse names", NULL},
-        {"reload", NULL, "files are followed"},
-        {"fallthrough", NULL, "names that are not in the files go to the upstreams"},
-        {"fallthrough_unsupported", "none: other types of its names have no data", NULL},
+    static const struct plugin_option options[] = {
+        {"ttl", MISSING("none: 30 s")},
+        {"no_reverse", MISSING("none: its addresses have reverse names")},
+        {"reload", NEEDLESS("files are followed")},
+        {"fallthrough", NEEDLESS("names that are not in the files go to the upstreams")},
+        {"fallthrough_unsupported", MISSING("none: other types of its names have no data")},
     };
-    for (size_t i = 0; i < ARRAY_LEN(options); i++) {
-        if (strcmp(line->words[0], options[i].name) == 0) {
-            if (options[i].missing) {
-                translation_missing(use->t, line, options[i].missing);
-            } else {
-                translation_needless(use->t, line, options[i].needless);
-            }
-            return;
-        }
-    }
-    if (!add_entry(use, line, zones)) {
-        translation_missing(use->t, line, "expected an address and its names");
+    if (!use_option_line(use, options, ARRAY_LEN(options), line) && !add_entry(use, line, zones)) {
+        note_line(use->t, NOTE_MISSING, line, "expected an address and its names");
     }
 }
 
@@ -241,11 +203,10 @@ static void take_hosts_line(const struct plugin_use *use, const struct corefile_
  * through. */
 static void keep_hosts_zones(const struct plugin_use *use, const struct strings *zones)
 {
-    const char *zone = NULL;
-    while ((zone = strings_next(zones, zone))) {
+    for (const char *zone = NULL; (zone = strings_next(zones, zone));) {
         if (!use_falls_through(use, zone)) {
-            translation_missing(use->t, &use->directive->head,
-                                "without fallthrough: no upstream is queried for other names");
+            use_note(use, NOTE_MISSING,
+                     "without fallthrough: no upstream is queried for other names");
             translate_keep_zone(use->t, zone);
         }
     }
@@ -255,21 +216,17 @@ void translate_hosts(const struct plugin_use *use)
 {
     const struct corefile_directive *directive = use->directive;
     struct translation *t = use->t;
-    struct strings zones;
     const char *file = use_argument_count(use) > 0 ? use_argument(use, 0) : "/etc/hosts";
-    if (!use_zones(use, 2, &zones)) {
-        translate_keep_zone(t, "."); /* there is no telling which */
-    }
+    CLEANUP_STRINGS struct strings zones = use_zones_kept(use, 2);
     for (size_t i = 0; i < directive->line_count; i++) {
         take_hosts_line(use, &directive->lines[i], &zones);
     }
     if (!strings_has(&zones, ".")) {
-        translation_narrower(t, &directive->head,
-                             "-hosts has the names of all zones: write those of its zones into "
-                             "the file's place");
+        note_line(
+            t, NOTE_NARROWER, &directive->head,
+            "-hosts has the names of all zones: write those of its zones into the file's place");
     } else {
         translation_flag(&t->skydns, "-hosts=%s", file); /* beside the lines here */
     }
     keep_hosts_zones(use, &zones);
-    strings_fini(&zones);
 }

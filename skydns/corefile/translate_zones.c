@@ -1,5 +1,5 @@
 /* Translates the plugins that have domains: kubernetes and etcd. */
-#include <stdlib.h>
+#include <inttypes.h>
 #include <string.h>
 
 #include "common/base/addr.h"
@@ -11,10 +11,9 @@ bool translation_has_zone(const struct translation *t, const char *zone)
     return strings_has(&t->domains, zone) || strings_has(&t->external_zones, zone);
 }
 
-static bool has_zone_of(const struct strings *zones, const char *name)
+bool has_zone_of(const struct strings *zones, const char *name)
 {
-    const char *zone = NULL;
-    while ((zone = strings_next(zones, zone))) {
+    for (const char *zone = NULL; (zone = strings_next(zones, zone));) {
         if (zone_contains(zone, name)) {
             return true;
         }
@@ -29,8 +28,7 @@ bool translation_is_in_zone(const struct translation *t, const char *name)
 
 bool zones_overlap(const struct strings *zones, const char *name)
 {
-    const char *zone = NULL;
-    while ((zone = strings_next(zones, zone))) {
+    for (const char *zone = NULL; (zone = strings_next(zones, zone));) {
         if (zone_contains(zone, name) || zone_contains(name, zone)) {
             return true;
         }
@@ -40,12 +38,9 @@ bool zones_overlap(const struct strings *zones, const char *name)
 
 bool translation_has_reverse_zone(const struct translation *t, const char *zone)
 {
-    struct buf network;
-    buf_init(&network, COREFILE_BYTES_MAX);
-    bool is_it = zone_is_reverse(zone) && zone_network(zone, &network) &&
-                 strings_has(&t->reverse_zones, buf_cstr(&network));
-    buf_fini(&network);
-    return is_it;
+    CLEANUP_BUF struct buf network = buf_of(COREFILE_BYTES_MAX);
+    return zone_is_reverse(zone) && zone_network(zone, &network) &&
+           strings_has(&t->reverse_zones, buf_cstr(&network));
 }
 
 /* ---- Zones ---- */
@@ -53,46 +48,38 @@ bool translation_has_reverse_zone(const struct translation *t, const char *zone)
 /* Adds a reverse zone. Reverse names of a zone that is none of a network stay here, too. */
 static void add_reverse_zone(const struct plugin_use *use, const char *zone, bool can_transfer)
 {
-    struct buf network;
     if (use_falls_through(use, zone)) {
         return;
     }
-    buf_init(&network, COREFILE_BYTES_MAX);
+    CLEANUP_BUF struct buf network = buf_of(COREFILE_BYTES_MAX);
     if (zone_network(zone, &network)) {
         translation_add(use->t, &use->t->reverse_zones, REVERSE_ZONES_MAX, buf_cstr(&network),
                         &use->directive->head);
         translate_zone_transfers(use, zone, can_transfer);
     } else {
-        translation_missing(use->t, &use->directive->head, "a reverse zone is none of a network");
+        use_note(use, NOTE_MISSING, "a reverse zone is none of a network");
     }
     if (!strings_has(&use->t->reverse_zones, buf_cstr(&network))) {
         translate_keep_zone(use->t, zone);
     }
-    buf_fini(&network);
 }
 
 bool zone_is_host_name(const char *zone)
 {
-    bool is_it = true;
-    for (size_t n; *zone && is_it; zone += n + (zone[n] == '.')) {
+    for (size_t n; *zone; zone += n + (zone[n] == '.')) {
         n = strcspn(zone, ".");
-        is_it = dname_is_host_label(slice_of(zone, n));
+        if (!dname_is_host_label(slice_of(zone, n))) {
+            return false;
+        }
     }
-    return is_it;
+    return true;
 }
 
 /* Returns whether the plugin has only imported Services there. */
 static bool is_multicluster(const struct plugin_use *use, const char *zone)
 {
     const struct corefile_line *line = use_option(use, "multicluster");
-    struct buf text;
-    bool is_it = false;
-    buf_init(&text, COREFILE_BYTES_MAX);
-    for (size_t i = 1; line && i < line->count && !is_it; i++) {
-        is_it = zone_text(line->words[i], &text) && strcmp(buf_cstr(&text), zone) == 0;
-    }
-    buf_fini(&text);
-    return is_it;
+    return line && !zone_is_odd(zone) && line_has_zone(line, zone);
 }
 
 /* Adds the zone of imported Services, which kube2sky fills beside the cluster's domain. */
@@ -103,11 +90,12 @@ static void add_import_domain(const struct plugin_use *use, const char *zone, bo
     const char *domain = strings_next(&t->domains, NULL);
     if (!domain || zone_contains(domain, zone) || zone_contains(zone, domain) ||
         zones_overlap(&t->external_zones, zone) || !zone_is_host_name(zone)) {
-        translation_narrower(t, line,
-                             "imported Services have a zone beside the cluster's domain: this one "
-                             "is left out");
+        note_line(
+            t, NOTE_NARROWER, line,
+            "imported Services have a zone beside the cluster's domain: this one is left out");
     } else if (t->has_imports && !strings_has(&t->domains, zone)) {
-        translation_narrower(t, line, "imported Services have one zone: the others are left out");
+        note_line(t, NOTE_NARROWER, line,
+                  "imported Services have one zone: the others are left out");
     } else if (!t->has_imports) {
         t->has_imports = true;
         translation_flag(&t->kube2sky, "--multicluster");
@@ -122,18 +110,18 @@ static void add_domain(const struct plugin_use *use, const char *zone, bool can_
     struct translation *t = use->t;
     const struct corefile_line *head = &use->directive->head;
     if (strcmp(zone, ".") == 0) {
-        translation_missing(t, head, "the root is no domain: give -domain the domain's name");
+        use_note(use, NOTE_MISSING, "the root is no domain: give -domain the domain's name");
     } else if (is_multicluster(use, zone)) {
         add_import_domain(use, zone, can_transfer);
     } else if (!zone_is_host_name(zone)) {
-        translation_missing(t, head, "expected a domain of letters, digits and inner hyphens");
+        use_note(use, NOTE_MISSING, "expected a domain of letters, digits and inner hyphens");
     } else if (zones_overlap(&t->external_zones, zone)) {
-        translation_missing(t, head, "it overlaps the zone of k8s_external");
+        use_note(use, NOTE_MISSING, "it overlaps the zone of k8s_external");
     } else {
         if (!strings_is_empty(&t->domains) && !strings_has(&t->domains, zone)) {
-            translation_missing(t, head,
-                                "a second domain: each takes a kube2sky of its own, with its "
-                                "--domain, before which skydns is not ready");
+            use_note(use, NOTE_MISSING,
+                     "a second domain: each takes a kube2sky of its own, with its --domain, before "
+                     "which skydns is not ready");
         }
         translation_add(t, &t->domains, DOMAINS_MAX, zone, head);
         translate_zone_transfers(use, zone, can_transfer);
@@ -157,33 +145,43 @@ static void translate_zones_add_zone(const struct plugin_use *use, const char *z
  * octet is no single zone, and cannot be transferred. */
 static void add_zones(const struct plugin_use *use)
 {
-    struct strings zones;
-    const char *zone = NULL;
-    if (!use_zones(use, 1, &zones)) {
-        translate_keep_zone(use->t, "."); /* there is no telling which */
-    }
-    while ((zone = strings_next(&zones, zone))) {
+    CLEANUP_STRINGS struct strings zones = use_zones_kept(use, 1);
+    for (const char *zone = NULL; (zone = strings_next(&zones, zone));) {
         if (!is_multicluster(use, zone)) {
             translate_zones_add_zone(use, zone, !zone_is_odd(zone));
         }
     }
-    while ((zone = strings_next(&zones, zone))) { /* beside the others */
+    for (const char *zone = NULL; (zone = strings_next(&zones, zone));) { /* beside the others */
         if (is_multicluster(use, zone)) {
-            translate_zones_add_zone(use, zone, !zone_is_odd(zone));
+            translate_zones_add_zone(use, zone, true);
         }
     }
-    strings_fini(&zones);
 }
 
 /* Notes a zone that the plugin does not have. */
 static void take_multicluster(const struct plugin_use *use, const struct corefile_line *line)
 {
     if (!use->t->has_imports) {
-        translation_missing(use->t, line, "expected one of the plugin's zones");
+        note_line(use->t, NOTE_MISSING, line, "expected one of the plugin's zones");
     }
 }
 
 /* ---- kubernetes ---- */
+
+/* Joins with commas the line's words that are right; others are noted. Returns whether there are
+ * any. */
+static bool join_words(const struct plugin_use *use, const struct corefile_line *line,
+                       bool (*is_right)(const char *word), const char *expected, struct buf *out)
+{
+    for (size_t i = 1; i < line->count; i++) {
+        if (is_right(line->words[i])) {
+            buf_printf(out, "%s%s", out->len ? "," : "", line->words[i]);
+        } else {
+            note_line(use->t, NOTE_MISSING, line, expected);
+        }
+    }
+    return out->len > 0;
+}
 
 static void translate_zones_take_text(const struct plugin_use *use,
                                       const struct corefile_line *line, const char *flag)
@@ -191,8 +189,8 @@ static void translate_zones_take_text(const struct plugin_use *use,
     if (line->count == 2) {
         translation_flag(&use->t->kube2sky, "--%s=%s", flag, line->words[1]);
     } else {
-        translation_close(use->t, line,
-                          "expected one value: without, the pod's own API server is read");
+        note_line(use->t, NOTE_CLOSING, line,
+                  "expected one value: without, the pod's own API server is read");
     }
 }
 
@@ -206,93 +204,81 @@ static void take_kubeconfig(const struct plugin_use *use, const struct corefile_
 {
     if (line->count == 3) {
         translation_flag(&use->t->kube2sky, "--kubecfg-file=%s", line->words[1]);
-        translation_missing(use->t, line, "make the context the file's current-context");
+        note_line(use->t, NOTE_MISSING, line, "make the context the file's current-context");
         return;
     }
     translate_zones_take_text(use, line, "kubecfg-file");
 }
 
+static bool is_namespace(const char *word)
+{
+    return dname_is_host_label(slice_str(word));
+}
+
 static void translate_zones_take_namespaces(const struct plugin_use *use,
                                             const struct corefile_line *line)
 {
-    struct buf names;
-    buf_init(&names, COREFILE_BYTES_MAX);
-    for (size_t i = 1; i < line->count; i++) {
-        if (dname_is_host_label(slice_str(line->words[i]))) {
-            buf_printf(&names, "%s%s", names.len ? "," : "", line->words[i]);
-        } else {
-            translation_missing(use->t, line, "expected names of namespaces");
-        }
-    }
-    if (names.len) {
+    CLEANUP_BUF struct buf names = buf_of(COREFILE_BYTES_MAX);
+    if (join_words(use, line, is_namespace, "expected names of namespaces", &names)) {
         translation_flag(&use->t->kube2sky, "--namespaces=%s", buf_cstr(&names));
     } else {
-        translation_close(use->t, line, "expected names of namespaces: without, all are answered");
+        note_line(use->t, NOTE_CLOSING, line,
+                  "expected names of namespaces: without, all are answered");
     }
-    buf_fini(&names);
 }
 
-/* Takes a selector: the rest of the line is one expression. */
-static void take_selector(const struct plugin_use *use, const struct corefile_line *line,
-                          const char *flag)
+/* Takes a selector, of namespaces or of Services: the rest of the line is one expression. */
+static void take_selector(const struct plugin_use *use, const struct corefile_line *line)
 {
-    struct buf selector;
-    buf_init(&selector, COREFILE_BYTES_MAX);
+    const char *flag =
+        strcmp(line->words[0], "labels") == 0 ? "label-selector" : "namespace-labels";
+    CLEANUP_BUF struct buf selector = buf_of(COREFILE_BYTES_MAX);
     for (size_t i = 1; i < line->count; i++) {
         buf_printf(&selector, "%s%s", i > 1 ? " " : "", line->words[i]);
     }
     if (selector.len) {
         translation_flag(&use->t->kube2sky, "--%s=%s", flag, buf_cstr(&selector));
     } else {
-        translation_close(use->t, line, "expected a selector: without, every Service is answered");
+        note_line(use->t, NOTE_CLOSING, line,
+                  "expected a selector: without, every Service is answered");
     }
-    buf_fini(&selector);
 }
 
-static void take_labels(const struct plugin_use *use, const struct corefile_line *line)
-{
-    take_selector(use, line, "label-selector");
-}
-
-static void take_namespace_labels(const struct plugin_use *use, const struct corefile_line *line)
-{
-    take_selector(use, line, "namespace-labels");
-}
-
-static enum pods_mode pods_mode_of(const struct plugin_use *use)
+/* Returns whether the line says a mode. */
+static bool read_pods(const struct corefile_line *line, enum pods_mode *ret_mode)
 {
     static const char *const modes[] = {"disabled", "verified", "insecure"};
-    const struct corefile_line *line = use_option(use, "pods");
-    enum pods_mode mode = PODS_DISABLED;
-    for (size_t i = 0; line && line->count == 2 && i < ARRAY_LEN(modes); i++) {
-        mode = strcmp(line->words[1], modes[i]) == 0 ? (enum pods_mode)i : mode;
+    for (size_t i = 0; line->count == 2 && i < ARRAY_LEN(modes); i++) {
+        if (strcmp(line->words[1], modes[i]) == 0) {
+            *ret_mode = (enum pods_mode)i;
+            return true;
+        }
     }
-    return mode;
+    return false;
 }
 
+/* Notes a line without a mode; the zones were added in the mode that the first line says. */
 static void take_pods(const struct plugin_use *use, const struct corefile_line *line)
 {
-    const char *mode = line->count == 2 ? line->words[1] : "";
-    if (strcmp(mode, "disabled") != 0 && strcmp(mode, "verified") != 0 &&
-        strcmp(mode, "insecure") != 0) {
-        translation_missing(use->t, line, "expected disabled, insecure or verified");
+    enum pods_mode ignored;
+    if (!read_pods(line, &ignored)) {
+        note_line(use->t, NOTE_MISSING, line, "expected disabled, insecure or verified");
     }
 }
 
 /* Takes the TTL of records and of denials. CoreDNS allows 0 to 3600; 0 is too small here. */
 static void translate_zones_take_ttl(const struct plugin_use *use, const struct corefile_line *line)
 {
-    const char *text = line->count == 2 ? line->words[1] : "";
-    long ttl_s = *text && strspn(text, "0123456789") == strlen(text) ? strtol(text, NULL, 10) : -1;
-    if (ttl_s < 0 || ttl_s > 3600) {
-        translation_missing(use->t, line, "expected a number from 0 to 3600");
+    int64_t ttl_s;
+    if (line->count != 2 || !word_number(line->words[1], INT32_MAX, &ttl_s) || ttl_s > 3600) {
+        note_line(use->t, NOTE_MISSING, line, "expected a number from 0 to 3600");
         return;
     }
     if (ttl_s == 0) {
-        translation_missing(use->t, line, "none: at least 1");
+        note_line(use->t, NOTE_MISSING, line, "none: at least 1");
     }
-    translation_flag(&use->t->kube2sky, "--ttl=%ld", ttl_s ? ttl_s : 1);
-    translation_flag(&use->t->skydns, "-min-ttl=%ld", ttl_s ? ttl_s : 1);
+    translation_flag(&use->t->kube2sky, "--ttl=%" PRId64, ttl_s ? ttl_s : 1);
+    translation_flag(&use->t->skydns, "-min-ttl=%" PRId64, ttl_s ? ttl_s : 1);
 }
 
 static void take_fallthrough(const struct plugin_use *use, const struct corefile_line *line)
@@ -302,13 +288,12 @@ static void take_fallthrough(const struct plugin_use *use, const struct corefile
         is_only_reverse &= zone_is_reverse(line->words[i]);
     }
     if (is_only_reverse) {
-        translation_needless(
-            use->t, line,
-            "reverse names without a record go to the upstreams, unless in -reverse-zones");
+        note_line(use->t, NOTE_NEEDLESS, line,
+                  "reverse names without a record go to the upstreams, unless in -reverse-zones");
     } else {
-        translation_missing(use->t, line,
-                            "none for the domain: its names that do not exist are NXDOMAIN; "
-                            "reverse names go to the upstreams");
+        note_line(use->t, NOTE_MISSING, line,
+                  "none for the domain: its names that do not exist are NXDOMAIN; reverse names go "
+                  "to the upstreams");
     }
 }
 
@@ -316,20 +301,14 @@ static void take_fallthrough(const struct plugin_use *use, const struct corefile
  * names than its own say. */
 static void leave_out_kubernetes(const struct plugin_use *use)
 {
-    struct strings zones;
-    const char *zone = NULL;
-    translation_narrower(use->t, &use->directive->head,
-                         "another one has other options: it takes a kube2sky and a skydns of its "
-                         "own");
-    if (!use_zones(use, 1, &zones)) {
-        translate_keep_zone(use->t, "."); /* there is no telling which */
-    }
-    while ((zone = strings_next(&zones, zone))) {
+    use_note(use, NOTE_NARROWER,
+             "another one has other options: it takes a kube2sky and a skydns of its own");
+    CLEANUP_STRINGS struct strings zones = use_zones_kept(use, 1);
+    for (const char *zone = NULL; (zone = strings_next(&zones, zone));) {
         if (!use_falls_through(use, zone)) {
             translate_keep_zone(use->t, zone);
         }
     }
-    strings_fini(&zones);
 }
 
 /* Default of CoreDNS, if no line says it. */
@@ -339,37 +318,40 @@ void translate_kubernetes(const struct plugin_use *use)
 {
     static const struct plugin_option options[] = {
         {"endpoint", .take = translate_zones_take_endpoint},
-        {"tls", .missing = "put the certificate and its key into a kubeconfig (--kubecfg-file)"},
+        {"tls", MISSING("put the certificate and its key into a kubeconfig (--kubecfg-file)")},
         {"kubeconfig", .take = take_kubeconfig},
-        {"apiserver_qps", .needless = "it lists once, and watches"},
-        {"apiserver_burst", .needless = "it lists once, and watches"},
-        {"apiserver_max_inflight", .needless = "it lists once, and watches"},
+        {"apiserver_qps", NEEDLESS("it lists once, and watches")},
+        {"apiserver_burst", NEEDLESS("it lists once, and watches")},
+        {"apiserver_max_inflight", NEEDLESS("it lists once, and watches")},
         {"namespaces", .take = translate_zones_take_namespaces},
-        {"namespace_labels", .take = take_namespace_labels},
-        {"labels", .take = take_labels},
+        {"namespace_labels", .take = take_selector},
+        {"labels", .take = take_selector},
         {"pods", .take = take_pods},
-        {"endpoint_pod_names", .needless = "--endpoint-names=pod"},
+        {"endpoint_pod_names", NEEDLESS("--endpoint-names=pod")},
         {"ttl", .take = translate_zones_take_ttl},
-        {"noendpoints", .closed = "headless Services are answered with their endpoints"},
+        {"noendpoints", CLOSING("headless Services are answered with their endpoints")},
         {"fallthrough", .take = take_fallthrough},
-        {"ignore", .missing = "none: a Service without endpoints has its cluster IP"},
+        {"ignore", MISSING("none: a Service without endpoints has its cluster IP")},
         {"multicluster", .take = take_multicluster},
-        {"upstream", .needless = "CoreDNS ignores it"},
-        {"resyncperiod", .needless = "CoreDNS ignores it"},
-        {"transfer", .missing = "none: write it as the plugin transfer"},
-        {"zonal", .missing = "none: no names by zone"},
-        {"startup_timeout", .needless = "-require-store-key: not ready before everything is there"},
+        {"upstream", NEEDLESS("CoreDNS ignores it")},
+        {"resyncperiod", NEEDLESS("CoreDNS ignores it")},
+        {"transfer", MISSING("none: write it as the plugin transfer")},
+        {"zonal", MISSING("none: no names by zone")},
+        {"startup_timeout", NEEDLESS("-require-store-key: not ready before everything is there")},
     };
     struct translation *t = use->t;
     if (t->kubernetes && !corefile_lines_equal(t->kubernetes, use->directive)) {
         leave_out_kubernetes(use);
         return;
     }
-    t->pods = pods_mode_of(use);
+    const struct corefile_line *pods = use_option(use, "pods");
+    if (!pods || !read_pods(pods, &t->pods)) {
+        t->pods = PODS_DISABLED;
+    }
     add_zones(use);
     t->kubernetes = use->directive;
     if (!use_options(use, options, ARRAY_LEN(options))) {
-        translation_close(t, &use->directive->head, unknown_options);
+        use_note(use, NOTE_CLOSING, unknown_options);
     }
     translate_external_zones(use);
     translation_flag(&use->t->kube2sky, "--endpoint-names=%s",
@@ -394,8 +376,8 @@ static void take_path(const struct plugin_use *use, const struct corefile_line *
     const char *path = line->count == 2 ? line->words[1] : "";
     path += *path == '/';
     if (!*path || strchr(path, '/')) {
-        translation_close(use->t, line,
-                          "expected one component: keys are below it, or else below /skydns");
+        note_line(use->t, NOTE_CLOSING, line,
+                  "expected one component: keys are below it, or else below /skydns");
         return;
     }
     translation_flag(&use->t->skydns, "-path-prefix=%s", path);
@@ -410,21 +392,12 @@ static bool is_url(const char *text)
 
 static void take_endpoints(const struct plugin_use *use, const struct corefile_line *line)
 {
-    struct buf urls;
-    buf_init(&urls, COREFILE_BYTES_MAX);
-    for (size_t i = 1; i < line->count; i++) {
-        if (is_url(line->words[i])) {
-            buf_printf(&urls, "%s%s", urls.len ? "," : "", line->words[i]);
-        } else {
-            translation_missing(use->t, line, "expected URLs like http://10.0.0.1:2379");
-        }
-    }
-    if (urls.len) {
+    CLEANUP_BUF struct buf urls = buf_of(COREFILE_BYTES_MAX);
+    if (join_words(use, line, is_url, "expected URLs like http://10.0.0.1:2379", &urls)) {
         etcd_flag(use->t, "machines", "etcd-server", buf_cstr(&urls));
     } else {
-        translation_close(use->t, line, "without URLs, an etcd on this host is read");
+        note_line(use->t, NOTE_CLOSING, line, "without URLs, an etcd on this host is read");
     }
-    buf_fini(&urls);
 }
 
 /* Takes the user, not the password: it would be in a terminal's history and in the list of
@@ -432,14 +405,14 @@ static void take_endpoints(const struct plugin_use *use, const struct corefile_l
 static void take_credentials(const struct plugin_use *use, const struct corefile_line *line)
 {
     if (line->count != 3 || !*line->words[1]) {
-        translation_missing(use->t, line, "expected a user and a password");
+        note_line(use->t, NOTE_MISSING, line, "expected a user and a password");
         return;
     }
     const char *words[] = {line->words[0], line->words[1]};
     const struct corefile_line shown = {.words = words, .count = 2, .number = line->number};
     etcd_flag(use->t, "username", "etcd-username", line->words[1]);
     etcd_flag(use->t, "password-file", "etcd-password-file", "etcd-password");
-    translation_missing(use->t, &shown, "put the password into the file etcd-password");
+    note_line(use->t, NOTE_MISSING, &shown, "put the password into the file etcd-password");
 }
 
 /* Takes a CA; certificate and key; or all three. */
@@ -447,11 +420,11 @@ static void take_etcd_tls(const struct plugin_use *use, const struct corefile_li
 {
     size_t files = line->count - 1;
     if (files > 3) {
-        translation_missing(use->t, line, "expected at most three files");
+        note_line(use->t, NOTE_MISSING, line, "expected at most three files");
         return;
     }
     if (files >= 2 && !*line->words[1] != !*line->words[2]) {
-        translation_missing(use->t, line, "expected a certificate and its key");
+        note_line(use->t, NOTE_MISSING, line, "expected a certificate and its key");
         return;
     }
     if (files >= 2) {
@@ -466,9 +439,8 @@ static void take_etcd_tls(const struct plugin_use *use, const struct corefile_li
 void translate_settle_etcd(struct translation *t)
 {
     if (t->kubernetes && t->etcd_path && strcmp(t->etcd_path, "skydns") != 0) {
-        translation_narrower(t, &t->etcd->head,
-                             "kube2sky writes below /skydns: the records of both plugins take a "
-                             "skydns each");
+        note_line(t, NOTE_NARROWER, &t->etcd->head,
+                  "kube2sky writes below /skydns: the records of both plugins take a skydns each");
     }
 }
 
@@ -477,10 +449,9 @@ static void add_override_zone(const struct plugin_use *use, const char *zone)
 {
     struct translation *t = use->t;
     if (!t->has_overrides) {
-        translation_missing(t, &use->directive->head,
-                            "-overrides is for all names outside the domains that etcd has, and a "
-                            "record is of the name of its key alone, without the first "
-                            "`targetstrip` labels");
+        use_note(use, NOTE_MISSING,
+                 "-overrides is for all names outside the domains that etcd has, and a record is "
+                 "of the name of its key alone, without the first `targetstrip` labels");
     }
     t->has_overrides = true;
     if (!use_falls_through(use, zone)) {
@@ -491,19 +462,14 @@ static void add_override_zone(const struct plugin_use *use, const char *zone)
 /* Adds the zones of the plugin etcd, which cannot be transferred. */
 static void add_etcd_zones(const struct plugin_use *use)
 {
-    struct strings zones;
-    const char *zone = NULL;
-    if (!use_zones(use, 1, &zones)) {
-        translate_keep_zone(use->t, "."); /* there is no telling which */
-    }
-    while ((zone = strings_next(&zones, zone))) {
+    CLEANUP_STRINGS struct strings zones = use_zones_kept(use, 1);
+    for (const char *zone = NULL; (zone = strings_next(&zones, zone));) {
         if (!zone_is_reverse(zone) && (strcmp(zone, ".") == 0 || use_falls_through(use, zone))) {
             add_override_zone(use, zone);
         } else {
             translate_zones_add_zone(use, zone, false);
         }
     }
-    strings_fini(&zones);
 }
 
 void translate_etcd(const struct plugin_use *use)
@@ -513,27 +479,26 @@ void translate_etcd(const struct plugin_use *use)
         {"endpoint", .take = take_endpoints},
         {"credentials", .take = take_credentials},
         {"tls", .take = take_etcd_tls},
-        {"fallthrough", .needless = "-overrides: the upstreams have what etcd lacks"},
-        {"stubzones", .needless = "CoreDNS ignores it"},
-        {"debug", .needless = "CoreDNS ignores it"},
-        {"no_apex_fallback", .missing = "none"},
-        {"upstream", .needless = "targets are always looked up"},
-        {"min-lease-ttl", .missing = "none: a TTL is at most what is left of the lease"},
-        {"max-lease-ttl", .missing = "none: a TTL is at most what is left of the lease"},
+        {"fallthrough", NEEDLESS("-overrides: the upstreams have what etcd lacks")},
+        {"stubzones", NEEDLESS("CoreDNS ignores it")},
+        {"debug", NEEDLESS("CoreDNS ignores it")},
+        {"no_apex_fallback", MISSING("none")},
+        {"upstream", NEEDLESS("targets are always looked up")},
+        {"min-lease-ttl", MISSING("none: a TTL is at most what is left of the lease")},
+        {"max-lease-ttl", MISSING("none: a TTL is at most what is left of the lease")},
     };
     struct translation *t = use->t;
     if (t->etcd && !corefile_lines_equal(t->etcd, use->directive)) {
-        translation_narrower(t, &use->directive->head,
-                             "another one has other keys: it takes a skydns of its own");
+        use_note(use, NOTE_NARROWER, "another one has other keys: it takes a skydns of its own");
         translate_keep(use, 1);
         return;
     }
     t->etcd = use->directive;
-    translation_missing(t, &use->directive->head,
-                        "records without a ttl have 300 s there, 3600 s here: no flag says it, but "
-                        "ttl in the document");
+    use_note(use, NOTE_MISSING,
+             "records without a ttl have 300 s there, 3600 s here: no flag says it, but ttl in the "
+             "document");
     add_etcd_zones(use);
     if (!use_options(use, options, ARRAY_LEN(options))) {
-        translation_close(t, &use->directive->head, unknown_options);
+        use_note(use, NOTE_CLOSING, unknown_options);
     }
 }

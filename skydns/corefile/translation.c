@@ -1,10 +1,9 @@
 #include "skydns/corefile/translation_internal.h"
 
 #include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "common/base/cleanup.h"
 #include "common/base/xalloc.h"
 
 /* Limits comparing: a snippet's notes are given once, however many blocks import it. Beyond this
@@ -13,14 +12,21 @@ enum { NOTES_COMPARED_MAX = 1000 };
 
 /* ---- Strings ---- */
 
-void strings_init(struct strings *strings)
+struct strings strings_new(void)
 {
-    buf_init(&strings->bytes, STRINGS_BYTES_MAX);
+    return (struct strings){.bytes = buf_of(STRINGS_BYTES_MAX)};
 }
 
 void strings_fini(struct strings *strings)
 {
     buf_fini(&strings->bytes);
+}
+
+void strings_take(struct strings *strings, struct strings *other)
+{
+    strings_fini(strings);
+    *strings = *other;
+    *other = strings_new();
 }
 
 void strings_clear(struct strings *strings)
@@ -42,8 +48,7 @@ const char *strings_next(const struct strings *strings, const char *text)
 
 bool strings_has(const struct strings *strings, const char *text)
 {
-    const char *at = NULL;
-    while ((at = strings_next(strings, at))) {
+    for (const char *at = NULL; (at = strings_next(strings, at));) {
         if (strcmp(at, text) == 0) {
             return true;
         }
@@ -65,9 +70,8 @@ bool strings_is_empty(const struct strings *strings)
 
 size_t strings_count(const struct strings *strings)
 {
-    const char *at = NULL;
     size_t count = 0;
-    while ((at = strings_next(strings, at))) {
+    for (const char *at = NULL; (at = strings_next(strings, at));) {
         count++;
     }
     return count;
@@ -83,11 +87,10 @@ void translation_plain(const char *text, size_t max, struct buf *out)
     buf_append_str(out, strlen(text) > max ? "..." : "");
 }
 
-static void add_note(struct translation *t, struct strings *notes, const struct corefile_line *line,
-                     const char *why)
+void note_line(struct translation *t, enum note kind, const struct corefile_line *line,
+               const char *why)
 {
-    struct buf note;
-    buf_init(&note, COREFILE_BYTES_MAX + FILE_SHOWN_MAX);
+    CLEANUP_BUF struct buf note = buf_of(COREFILE_BYTES_MAX + FILE_SHOWN_MAX);
     translation_plain(t->file, FILE_SHOWN_MAX, &note);
     buf_printf(&note, ":%u:", line->number);
     for (size_t i = 0; i < line->count && i < 8; i++) {
@@ -96,59 +99,20 @@ static void add_note(struct translation *t, struct strings *notes, const struct 
     }
     buf_printf(&note, "%s: %s", line->count > 8 ? " ..." : "", why);
     if (t->note_count++ < NOTES_COMPARED_MAX) {
-        strings_add_once(notes, buf_cstr(&note));
+        strings_add_once(&t->notes[kind], buf_cstr(&note));
     } else {
-        strings_add(notes, buf_cstr(&note));
+        strings_add(&t->notes[kind], buf_cstr(&note));
     }
-    buf_fini(&note);
 }
 
-void translation_missing(struct translation *t, const struct corefile_line *line, const char *why)
+void note_item(struct translation *t, enum note kind, const char *item, const char *why)
 {
-    add_note(t, &t->missing, line, why);
-}
-
-void translation_needless(struct translation *t, const struct corefile_line *line, const char *why)
-{
-    add_note(t, &t->needless, line, why);
-}
-
-void translation_narrower(struct translation *t, const struct corefile_line *line, const char *why)
-{
-    add_note(t, &t->narrower, line, why);
-}
-
-void translation_close(struct translation *t, const struct corefile_line *line, const char *why)
-{
-    add_note(t, &t->closing, line, why);
-}
-
-static void add_item_note(struct translation *t, struct strings *notes, const char *item,
-                          const char *why)
-{
-    struct buf note;
-    buf_init(&note, STRINGS_BYTES_MAX);
+    CLEANUP_BUF struct buf note = buf_of(STRINGS_BYTES_MAX);
     translation_plain(t->file, FILE_SHOWN_MAX, &note);
     buf_append_str(&note, ": ");
     translation_plain(item, WORD_SHOWN_MAX, &note);
     buf_printf(&note, ": %s", why);
-    strings_add_once(notes, buf_cstr(&note));
-    buf_fini(&note);
-}
-
-void translation_missing_item(struct translation *t, const char *item, const char *why)
-{
-    add_item_note(t, &t->missing, item, why);
-}
-
-void translation_close_item(struct translation *t, const char *item, const char *why)
-{
-    add_item_note(t, &t->closing, item, why);
-}
-
-void translation_narrower_item(struct translation *t, const char *item, const char *why)
-{
-    add_item_note(t, &t->narrower, item, why);
+    strings_add_once(&t->notes[kind], buf_cstr(&note));
 }
 
 void translation_add(struct translation *t, struct strings *list, size_t max, const char *text,
@@ -158,50 +122,56 @@ void translation_add(struct translation *t, struct strings *list, size_t max, co
         return;
     }
     if (strings_count(list) == max) {
-        translation_missing(t, line, "left out: more than the flag takes");
+        note_line(t, NOTE_MISSING, line, "left out: more than the flag takes");
         return;
     }
     strings_add(list, text);
 }
 
+void translation_named_zone(const char *flag, struct buf *out)
+{
+    flag += strncmp(flag, "*.", 2) == 0 ? 2 : 0;
+    buf_clear(out);
+    buf_append(out, flag, strcspn(flag, "="));
+}
+
 void translation_flag(struct strings *flags, const char *format, ...)
 {
-    char *text = NULL;
     va_list arguments;
     va_start(arguments, format);
-    if (vasprintf(&text, format, arguments) < 0) {
-        xalloc_out_of_memory();
-    }
+    CLEANUP_FREE char *text = xvasprintf(format, arguments);
     va_end(arguments);
     strings_add_once(flags, text);
-    free(text);
 }
 
 bool translation_is_whole(const struct translation *t)
 {
-    return strings_is_empty(&t->closing) && strings_is_empty(&t->narrower) &&
-           strings_is_empty(&t->missing);
+    return strings_is_empty(&t->notes[NOTE_CLOSING]) &&
+           strings_is_empty(&t->notes[NOTE_NARROWER]) && strings_is_empty(&t->notes[NOTE_MISSING]);
 }
 
 /* ---- Lifetime ---- */
 
-static void each_strings(struct translation *t, void (*fn)(struct strings *strings))
+/* Returns one of all the lists; NULL: no more. */
+static struct strings *translation_list(struct translation *t, size_t i)
 {
-    struct strings *all[] = {&t->skydns,    &t->kube2sky,      &t->closing,       &t->narrower,
-                             &t->needless,  &t->missing,       &t->hosts,         &t->listen,
+    struct strings *all[] = {&t->skydns,    &t->kube2sky,      &t->hosts,         &t->listen,
                              &t->domains,   &t->reverse_zones, &t->nameservers,   &t->stubs,
                              &t->kept,      &t->unforwarded,   &t->like_root,     &t->keys,
                              &t->transfers, &t->tsig_names,    &t->allow,         &t->taken,
                              &t->aliases,   &t->no_aaaa,       &t->external_zones};
-    for (size_t i = 0; i < ARRAY_LEN(all); i++) {
-        fn(all[i]);
+    if (i < NOTE_KINDS) {
+        return &t->notes[i];
     }
+    return i - NOTE_KINDS < ARRAY_LEN(all) ? all[i - NOTE_KINDS] : NULL;
 }
 
 void translation_init(struct translation *t, const char *file)
 {
     *t = (struct translation){.file = file, .rcache_ttl_s = -1, .rcache_stale_s = -1, .scache = -1};
-    each_strings(t, strings_init);
+    for (size_t i = 0; translation_list(t, i); i++) {
+        *translation_list(t, i) = strings_new();
+    }
     for (size_t i = 0; i < HTTP_PLUGINS; i++) {
         buf_init(&t->http[i], COREFILE_BYTES_MAX);
     }
@@ -209,7 +179,9 @@ void translation_init(struct translation *t, const char *file)
 
 void translation_fini(struct translation *t)
 {
-    each_strings(t, strings_fini);
+    for (size_t i = 0; translation_list(t, i); i++) {
+        strings_fini(translation_list(t, i));
+    }
     for (size_t i = 0; i < HTTP_PLUGINS; i++) {
         buf_fini(&t->http[i]);
     }

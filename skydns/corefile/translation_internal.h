@@ -12,13 +12,17 @@
 #include "common/tls/tls_client.h"
 #include "skydns/corefile/parser_internal.h"
 
-/* Strings, each NUL-terminated, one after the other. */
+/* Strings, each NUL-terminated, one after the other. A list of them is walked by
+ * for (const char *item = NULL; (item = strings_next(list, item));). */
 struct strings {
     struct buf bytes;
 };
 
-void strings_init(struct strings *strings);
+struct strings strings_new(void);
 void strings_fini(struct strings *strings);
+#define CLEANUP_STRINGS __attribute__((cleanup(strings_fini)))
+/* Takes the strings of the other one, and leaves it without any. */
+void strings_take(struct strings *strings, struct strings *other);
 void strings_clear(struct strings *strings);
 void strings_add(struct strings *strings, const char *text);
 void strings_add_once(struct strings *strings, const char *text);
@@ -47,6 +51,15 @@ enum {
     SIGNATURES_MAX = 1000000,
 };
 
+/* Kinds of notes. */
+enum note {
+    NOTE_MISSING,  /* has no counterpart */
+    NOTE_NEEDLESS, /* is so without a flag */
+    NOTE_NARROWER, /* a flag would allow more than the file, so that none does */
+    NOTE_CLOSING   /* restricts something, and has no flag: so nobody may ask */
+};
+enum { NOTE_KINDS = 4 };
+
 /* HTTP addresses of CoreDNS's plugins; skydns has one, the first of these. */
 enum http_plugin { HTTP_PROMETHEUS, HTTP_HEALTH, HTTP_READY };
 enum { HTTP_PLUGINS = 3 };
@@ -71,11 +84,8 @@ struct translation {
 
     struct strings skydns;   /* flags of their own, "-any=hinfo" */
     struct strings kube2sky; /* the same */
-    struct strings closing;  /* notes: what is restricted and has no flag; then nobody may ask */
-    struct strings narrower; /* notes: what a flag would allow beyond the file, so that none does */
-    struct strings needless; /* notes: what is so without a flag */
-    struct strings missing;  /* notes: what has no counterpart */
     struct strings hosts;    /* lines of a hosts file */
+    struct strings notes[NOTE_KINDS];
 
     struct strings listen;         /* "0.0.0.0:53", "tls://0.0.0.0:853" */
     struct strings domains;        /* "cluster.local" */
@@ -143,22 +153,19 @@ void translation_fini(struct translation *t);
 enum { WORD_SHOWN_MAX = 64, FILE_SHOWN_MAX = 4096 };
 void translation_plain(const char *text, size_t max, struct buf *out);
 
-/* Add a note about a line: "Corefile:17: cache: keepttl: <why>". Unprintable bytes become ?, so
+/* Adds a note about a line: "Corefile:17: cache: keepttl: <why>". Unprintable bytes become ?, so
  * that a note stays the comment that it is. */
-void translation_missing(struct translation *t, const struct corefile_line *line, const char *why);
-void translation_needless(struct translation *t, const struct corefile_line *line, const char *why);
-void translation_narrower(struct translation *t, const struct corefile_line *line, const char *why);
-/* Add a note about something that several lines may have said. */
-void translation_missing_item(struct translation *t, const char *item, const char *why);
-void translation_narrower_item(struct translation *t, const char *item, const char *why);
-
-/* Close the server to all clients: the line, or the item, restricts something, and no flag does. */
-void translation_close(struct translation *t, const struct corefile_line *line, const char *why);
-void translation_close_item(struct translation *t, const char *item, const char *why);
+void note_line(struct translation *t, enum note kind, const struct corefile_line *line,
+               const char *why);
+/* The same about something that several lines may have said. */
+void note_item(struct translation *t, enum note kind, const char *item, const char *why);
 
 /* Adds to a list of at most `max`; beyond it, a note about the line. */
 void translation_add(struct translation *t, struct strings *list, size_t max, const char *text,
                      const struct corefile_line *line);
+
+/* Writes the first part of "acme.local=10.0.0.1:53", or of "*.a.test=*.b.test" without the "*.". */
+void translation_named_zone(const char *flag, struct buf *out);
 
 /* Adds a flag "-name=value"; formatted. */
 void translation_flag(struct strings *flags, const char *format, ...) PRINTF_LIKE(2, 3);

@@ -79,14 +79,26 @@ static void append_list(const struct strings *list, bool is_json, struct buf *ou
 
 static void add_list(struct strings *flags, const char *name, const struct strings *list)
 {
-    struct buf text;
-    if (strings_is_empty(list)) {
-        return;
+    if (!strings_is_empty(list)) {
+        CLEANUP_BUF struct buf text = buf_of(STRINGS_BYTES_MAX);
+        append_list(list, false, &text);
+        translation_flag(flags, "%s=%s", name, buf_cstr(&text));
     }
-    buf_init(&text, STRINGS_BYTES_MAX);
-    append_list(list, false, &text);
-    translation_flag(flags, "%s=%s", name, buf_cstr(&text));
-    buf_fini(&text);
+}
+
+static void add_flag_if(struct strings *flags, bool is_set, const char *flag)
+{
+    if (is_set) {
+        strings_add(flags, flag);
+    }
+}
+
+/* Adds a flag with a text, unless this is NULL. */
+static void add_text(struct strings *flags, const char *name, const char *text)
+{
+    if (text) {
+        translation_flag(flags, "%s=%s", name, text);
+    }
 }
 
 static void add_http(const struct translation *t, struct strings *flags)
@@ -130,8 +142,7 @@ static void add_cache(const struct translation *t, struct strings *flags)
 
 static void add_strings(struct strings *flags, const char *prefix, const struct strings *list)
 {
-    const char *item = NULL;
-    while ((item = strings_next(list, item))) {
+    for (const char *item = NULL; (item = strings_next(list, item));) {
         translation_flag(flags, "%s%s", prefix, item);
     }
 }
@@ -141,43 +152,24 @@ static void skydns_flags(const struct translation *t, struct strings *flags)
     static const char *const pods[] = {"disabled", "verified", "insecure"};
     add_list(flags, "-addr", &t->listen);
     add_list(flags, "-domain", &t->domains);
-    if (t->kubernetes) {
-        strings_add(flags, "-schema=kubernetes");
-        translation_flag(flags, "-pods=%s", pods[t->pods]);
-        if (!t->etcd) {
-            strings_add(flags, "-require-store-key");
-        }
-    }
+    add_flag_if(flags, t->kubernetes, "-schema=kubernetes");
+    add_text(flags, "-pods", t->kubernetes ? pods[t->pods] : NULL);
+    add_flag_if(flags, t->kubernetes && !t->etcd, "-require-store-key");
     add_list(flags, "-external-zones", &t->external_zones);
     add_list(flags, "-reverse-zones", &t->reverse_zones);
     add_list(flags, "-nameservers", &t->nameservers);
-    if (t->nameservers_tls.ca) {
-        translation_flag(flags, "-nameservers-ca=%s", t->nameservers_tls.ca);
-    }
-    if (t->nameservers_tls.cert) {
-        translation_flag(flags, "-nameservers-cert=%s", t->nameservers_tls.cert);
-        translation_flag(flags, "-nameservers-key=%s", t->nameservers_tls.key);
-    }
-    if (t->sequential) {
-        strings_add(flags, "-ns-rotate=false");
-    }
-    if (t->root != ROOT_FORWARDED) {
-        strings_add(flags, "-no-rec"); /* but stub zones are asked */
-    } else {
-        strings_add(flags, "-ndots=0"); /* names of one label, too */
-    }
+    add_text(flags, "-nameservers-ca", t->nameservers_tls.ca);
+    add_text(flags, "-nameservers-cert", t->nameservers_tls.cert);
+    add_text(flags, "-nameservers-key", t->nameservers_tls.key);
+    add_flag_if(flags, t->sequential, "-ns-rotate=false");
+    strings_add(flags, t->root != ROOT_FORWARDED ? "-no-rec" /* but stub zones are asked */
+                                                 : "-ndots=0" /* names of one label, too */);
     add_strings(flags, "-stub=", &t->stubs);
-    if (t->has_overrides) {
-        strings_add(flags, "-overrides");
-    }
+    add_flag_if(flags, t->has_overrides, "-overrides");
     add_strings(flags, "-alias=", &t->aliases);
     add_list(flags, "-no-aaaa", &t->no_aaaa);
-    if (t->dns64) {
-        translation_flag(flags, "-dns64=%s", t->dns64);
-    }
-    if (!strings_is_empty(&t->hosts)) {
-        strings_add(flags, "-hosts=" HOSTS_FILE);
-    }
+    add_text(flags, "-dns64", t->dns64);
+    add_flag_if(flags, !strings_is_empty(&t->hosts), "-hosts=" HOSTS_FILE);
     add_cache(t, flags);
     add_list(flags, "-dnssec", &t->keys);
     add_list(flags, "-allow", &t->allow);
@@ -185,29 +177,18 @@ static void skydns_flags(const struct translation *t, struct strings *flags)
     if (t->scache >= 0 && !strings_is_empty(&t->keys)) {
         translation_flag(flags, "-scache=%" PRId64, t->scache);
     }
-    if (t->query_log) {
-        translation_flag(flags, "-query-log=%s", t->query_log);
-    }
-    if (t->has_any && !t->refuses_any) {
-        strings_add(flags, "-any=hinfo");
-    }
-    if (!t->has_chaos) {
-        strings_add(flags, "-chaos=false");
-    }
-    if (!t->has_loadbalance) {
-        strings_add(flags, "-round-robin=false");
-    }
+    add_text(flags, "-query-log", t->query_log);
+    add_flag_if(flags, t->has_any && !t->refuses_any, "-any=hinfo");
+    add_flag_if(flags, !t->has_chaos, "-chaos=false");
+    add_flag_if(flags, !t->has_loadbalance, "-round-robin=false");
     add_http(t, flags);
     add_strings(flags, "", &t->skydns);
 }
 
 static void kube2sky_flags(const struct translation *t, struct strings *flags)
 {
-    const char *domain = strings_next(&t->domains, NULL);
-    if (domain) {
-        translation_flag(flags, "--domain=%s", domain);
-    }
-    translation_flag(flags, "--pods=%s", t->pods == PODS_VERIFIED ? "verified" : "disabled");
+    add_text(flags, "--domain", strings_next(&t->domains, NULL));
+    add_text(flags, "--pods", t->pods == PODS_VERIFIED ? "verified" : "disabled");
     add_strings(flags, "", &t->kube2sky);
 }
 
@@ -297,8 +278,7 @@ static void add_name_fields(const struct translation *t, struct buf *json)
 
 static void print_document(const struct translation *t, struct buf *out)
 {
-    struct buf json;
-    buf_init(&json, STRINGS_BYTES_MAX);
+    CLEANUP_BUF struct buf json = buf_of(STRINGS_BYTES_MAX);
     buf_append_char(&json, '{');
     add_list_field("nameservers", &t->nameservers, &json);
     if (t->root != ROOT_FORWARDED) {
@@ -328,14 +308,12 @@ static void print_document(const struct translation *t, struct buf *out)
                    "/skydns/config in etcd:\n# %s\n",
                    buf_cstr(&json));
     }
-    buf_fini(&json);
 }
 
 void translation_print(const struct translation *t, struct buf *out)
 {
-    struct strings skydns, kube2sky;
-    strings_init(&skydns);
-    strings_init(&kube2sky);
+    CLEANUP_STRINGS struct strings skydns = strings_new();
+    CLEANUP_STRINGS struct strings kube2sky = strings_new();
     skydns_flags(t, &skydns);
     kube2sky_flags(t, &kube2sky);
     buf_append_str(out, "# ");
@@ -343,8 +321,9 @@ void translation_print(const struct translation *t, struct buf *out)
     buf_append_str(out, " as flags; each command can be pasted into a shell.\n");
     print_notes("Nobody may send queries (-allow=none), as no flag says what these lines forbid. "
                 "Take them\n# out, or say it in flags:",
-                &t->closing, out);
-    print_notes("Narrower than the file, as a flag would allow more:", &t->narrower, out);
+                &t->notes[NOTE_CLOSING], out);
+    print_notes("Narrower than the file, as a flag would allow more:", &t->notes[NOTE_NARROWER],
+                out);
     print_hosts(t, out);
     if (t->kubernetes) {
         buf_append_char(out, '\n');
@@ -358,8 +337,6 @@ void translation_print(const struct translation *t, struct buf *out)
                        "\n# External names are REFUSED to clients outside private networks and "
                        "those of the host, whom\n# CoreDNS would answer: see -allow-recursion.\n");
     }
-    print_notes("Without a flag:", &t->needless, out);
-    print_notes("Without a counterpart:", &t->missing, out);
-    strings_fini(&skydns);
-    strings_fini(&kube2sky);
+    print_notes("Without a flag:", &t->notes[NOTE_NEEDLESS], out);
+    print_notes("Without a counterpart:", &t->notes[NOTE_MISSING], out);
 }
