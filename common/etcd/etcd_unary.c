@@ -53,8 +53,7 @@ void etcd_unary_touches(struct etcd_unary *u, const char *verb, struct slice key
 static void add_range(const struct etcd_unary *u, struct err *err)
 {
     char text[2 * KEY_SHOWN_MAX + 64];
-    struct buf b;
-    buf_init(&b, sizeof(text) - 1);
+    CLEANUP_BUF struct buf b = buf_of(sizeof(text) - 1);
     if (u->key_count > 1) {
         buf_printf(&b, "%zu keys from ", u->key_count);
     }
@@ -67,7 +66,6 @@ static void add_range(const struct etcd_unary *u, struct err *err)
     }
     memcpy(text, buf_cstr(&b), b.len);
     text[b.len] = '\0';
-    buf_fini(&b);
     char reason[sizeof(err->msg)];
     memcpy(reason, err->msg, sizeof(reason));
     err_set(err, err->code, "%s, to %s %s", reason, u->verb, text);

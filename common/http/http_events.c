@@ -33,8 +33,7 @@ struct http_events {
 
 static void http_events_build(struct http_events *events)
 {
-    struct buf line;
-    buf_init(&line, HTTP_EVENT_BYTES_MAX);
+    CLEANUP_BUF struct buf line = buf_of(HTTP_EVENT_BYTES_MAX);
     buf_clear(&events->newest);
     events->config.build(events->config.data, &line);
     if (!line.failed) {
@@ -46,7 +45,6 @@ static void http_events_build(struct http_events *events)
                  LOG_INT("limit", (int64_t)HTTP_EVENT_BYTES_MAX));
         buf_append_str(&events->newest, ":\n\n"); /* a comment */
     }
-    buf_fini(&line);
 }
 
 /* Sends the newest event, unless the reader has not read the last one: it misses this one, or is

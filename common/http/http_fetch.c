@@ -106,8 +106,7 @@ static int http_fetch_exchange(const struct http_fetch *fetch, const struct buf 
 int http_fetch(const struct http_fetch *fetch, struct http_response *response, struct err *err)
 {
     char host[ADDR_TEXT_MAX];
-    struct buf request;
-    buf_init(&request, REQUEST_MAX);
+    CLEANUP_BUF struct buf request = buf_of(REQUEST_MAX);
     buf_printf(&request, "%s %s HTTP/1.0\r\nHost: %s\r\n", fetch->post ? "POST" : "GET",
                fetch->target, fetch->unix_path ? "localhost" : addr_format(&fetch->server, host));
     if (fetch->post) {
@@ -117,7 +116,6 @@ int http_fetch(const struct http_fetch *fetch, struct http_response *response, s
     int r = request.failed
                 ? err_set(err, ERR_TOO_LARGE, "request of more than %d bytes", REQUEST_MAX)
                 : http_fetch_exchange(fetch, &request, response, err);
-    buf_fini(&request);
     return r;
 }
 
@@ -154,12 +152,9 @@ int http_fetch_put(struct buf *body, struct err *err)
 int http_fetch_print(const struct addr *server, const char *target, const char *post,
                      struct err *err)
 {
-    struct buf body;
-    buf_init(&body, HTTP_FETCH_PRINTED_MAX);
+    CLEANUP_BUF struct buf body = buf_of(HTTP_FETCH_PRINTED_MAX);
     int r = http_fetch_page(server, target, post, &body, err);
-    r = r == 0 ? http_fetch_put(&body, err) : r;
-    buf_fini(&body);
-    return r;
+    return r == 0 ? http_fetch_put(&body, err) : r;
 }
 
 struct addr http_fetch_server(const struct addr *listening)

@@ -217,11 +217,9 @@ static void http_held_append(struct http_held *held, struct slice bytes)
 
 static void http_held_put_head(struct http_held *held, const struct http_reply_head *reply)
 {
-    struct buf head;
-    buf_init(&head, HEAD_MAX);
+    CLEANUP_BUF struct buf head = buf_of(HEAD_MAX);
     http_connection_write_head(&head, reply);
     http_held_append(held, buf_slice(&head));
-    buf_fini(&head);
 }
 
 void http_held_begin(struct http_held *held, const char *content_type, const char *fields)

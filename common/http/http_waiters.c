@@ -72,15 +72,13 @@ static void http_waiters_on_timeout(struct ev_loop *loop UNUSED, ev_timer *w, in
 {
     struct http_waiter *waiter = w->data;
     struct http_waiters *waiters = waiter->waiters;
-    struct buf text;
-    buf_init(&text, HTTP_WAIT_TEXT_MAX);
+    CLEANUP_BUF struct buf text = buf_of(HTTP_WAIT_TEXT_MAX);
     const bool is_done =
         waiters->config.look(waiters->config.data, waiter->item, &text) == HTTP_WAIT_DONE;
     waiters->counts.done += is_done;
     waiters->counts.late += !is_done;
     http_waiters_answer(waiter, is_done ? HTTP_OK : HTTP_TIMED_OUT, is_done ? json_type : text_type,
                         NULL, buf_slice(&text));
-    buf_fini(&text);
 }
 
 /* ---- Looks ---- */

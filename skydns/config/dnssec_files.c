@@ -47,9 +47,8 @@ static void dnssec_files_write_keys(const struct dnssec_zone *zone, bool sep, bo
 static void tell_zone(const struct dnssec_zone *zone)
 {
     char name[DNAME_TEXT_MAX];
-    struct buf keys, others;
-    buf_init(&keys, KEYS_TEXT_MAX);
-    buf_init(&others, KEYS_TEXT_MAX);
+    CLEANUP_BUF struct buf keys = buf_of(KEYS_TEXT_MAX);
+    CLEANUP_BUF struct buf others = buf_of(KEYS_TEXT_MAX);
     dnssec_files_write_keys(zone, true, !zone->has_both, &keys);
     dnssec_files_write_keys(zone, false, false, &others);
     (void)dname_to_text(&zone->name, name);
@@ -60,8 +59,6 @@ static void tell_zone(const struct dnssec_zone *zone)
     } else {
         log_info("signing answers", LOG_STR("zone", name), LOG_STR("keys", buf_cstr(&keys)));
     }
-    buf_fini(&keys);
-    buf_fini(&others);
 }
 
 static const struct dnssec_zone *dnssec_files_find_zone(const struct dnssec *keys,
@@ -332,17 +329,15 @@ static int config_dnssec_files_print_ds(struct dnssec_files *files, const struct
                                         struct err *err)
 {
     struct dnssec *keys;
-    struct buf text;
     int r = key_set_make(files->used, 1, true, &keys, err);
     if (r < 0) {
         return r;
     }
-    buf_init(&text, DS_TEXT_MAX);
+    CLEANUP_BUF struct buf text = buf_of(DS_TEXT_MAX);
     ds_text(keys, options->engine.ttl_s, &text);
     if (fputs(buf_cstr(&text), stdout) == EOF || fflush(stdout) == EOF) {
         r = err_set(err, -errno, "print: %s", err_code_text(-errno));
     }
-    buf_fini(&text);
     dnssec_unref(keys);
     return r;
 }

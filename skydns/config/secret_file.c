@@ -17,8 +17,7 @@ struct secret_file {
 /* Takes the text, and wipes it: a secret does not stay in memory for longer than needed. */
 static int secret_file_adopt(struct secret_file *file, struct err *err)
 {
-    struct buf text;
-    buf_init(&text, file->config.bytes_max);
+    CLEANUP_BUF struct buf text = buf_of(file->config.bytes_max);
     int r = watched_file_read(file->file, &text, err);
     if (r == 0) {
         r = file->config.take(file->config.data, buf_slice(&text), err);
@@ -27,7 +26,6 @@ static int secret_file_adopt(struct secret_file *file, struct err *err)
     if (text.data) {
         explicit_bzero(text.data, text.cap);
     }
-    buf_fini(&text);
     file->is_refused = r < 0;
     return r;
 }

@@ -418,15 +418,13 @@ static void client_marks_on_retry(struct ev_loop *loop UNUSED, ev_timer *timer, 
 /* Returns false if the range's keys are not known yet. */
 static bool save_range(const struct range *range, struct buf *out)
 {
-    struct buf mirror;
-    buf_init(&mirror, out->limit);
+    CLEANUP_BUF struct buf mirror = buf_of(out->limit);
     bool is_known = range->is_denied ||
                     (range->has_read && range->mirror && etcd_mirror_save(range->mirror, &mirror));
     if (is_known) {
         bool is_whole = range->has_read && !range->keys.is_cut;
         mark_saved_append(is_whole ? &range->keys : NULL, buf_slice(&mirror), out);
     }
-    buf_fini(&mirror);
     return is_known;
 }
 
@@ -461,12 +459,10 @@ static bool has_any_record(const struct client_marks *marks)
  * known, and must follow. */
 static bool save_head(const struct range *range, struct buf *out)
 {
-    struct buf mirror;
-    buf_init(&mirror, out->limit);
+    CLEANUP_BUF struct buf mirror = buf_of(out->limit);
     bool is_known = range->has_read && range->mirror && etcd_mirror_save(range->mirror, &mirror);
     const struct slice saved = buf_slice(&mirror);
     mark_saved_append_head(&range->domain->name, is_known ? &saved : NULL, out);
-    buf_fini(&mirror);
     return is_known;
 }
 

@@ -73,15 +73,13 @@ static const struct dname *first_domain(const struct store_sync *sync)
 /* Saves the mirror for the next start, which follows the store key of the first domain. */
 static bool save_mirror(const struct store_sync *sync, struct buf *out)
 {
-    struct buf saved;
     if (dname_equal(first_domain(sync), &sync->main_domain)) {
         return etcd_mirror_save(sync->mirror, out);
     }
-    buf_init(&saved, out->limit);
+    CLEANUP_BUF struct buf saved = buf_of(out->limit);
     bool is_saved =
         etcd_mirror_save(sync->mirror, &saved) && !saved.failed &&
         etcd_mirror_saved_with_key(buf_slice(&saved), store_keys_id(sync->keys, 0), out);
-    buf_fini(&saved);
     return is_saved;
 }
 

@@ -188,15 +188,13 @@ static bool stub_keys_unmark(void *data, const struct broken_key *key)
 static void stub_keys_mark(struct stub_keys *keys, const struct stub_key *key, const char *reason)
 {
     struct dname name;
-    struct buf text;
     if (!reason || !key->record || key->record->host == STORE_HOST_BAD) {
         return; /* of bad ones, store_sync.c has told */
     }
     store_record_name(key->record, &name);
-    buf_init(&text, BROKEN_KEY_MAX);
+    CLEANUP_BUF struct buf text = buf_of(BROKEN_KEY_MAX);
     record_key_of(keys->config.prefix, &name, &text);
     stub_keys_refuse(keys, buf_slice(&text), key->record->mod_revision, reason);
-    buf_fini(&text);
 }
 
 /* ---- Nameservers ---- */

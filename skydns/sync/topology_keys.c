@@ -226,8 +226,7 @@ void topology_keys_save(const struct topology_keys *keys, struct buf *out)
     const struct topology_key *key;
     buf_append_u32(out, (uint32_t)keys->keys.count);
     for (size_t at = 0; (key = key_table_next(&keys->keys, &at)); at++) {
-        struct buf value;
-        buf_init(&value, TOPOLOGY_VALUE_MAX);
+        CLEANUP_BUF struct buf value = buf_of(TOPOLOGY_VALUE_MAX);
         topology_value_write(key->service, &value);
         if (value.failed) { /* it was shorter as it was written: etcd has it */
             buf_clear(&value);
@@ -235,7 +234,6 @@ void topology_keys_save(const struct topology_keys *keys, struct buf *out)
         }
         buf_append_sized(out, topology_keys_label_of(key));
         buf_append_sized(out, buf_slice(&value));
-        buf_fini(&value);
     }
 }
 

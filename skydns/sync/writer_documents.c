@@ -164,8 +164,7 @@ bool writer_documents_explain_denied(const struct writer_documents *documents, s
 /* Returns false if the document is not known. */
 static bool sync_writer_documents_save(const struct document *document, struct buf *out)
 {
-    struct buf mirror;
-    buf_init(&mirror, out->limit);
+    CLEANUP_BUF struct buf mirror = buf_of(out->limit);
     bool is_known = document->is_denied || (document->is_told && document->mirror &&
                                             etcd_mirror_save(document->mirror, &mirror));
     if (is_known) {
@@ -174,7 +173,6 @@ static bool sync_writer_documents_save(const struct document *document, struct b
         buf_append_sized(out, document->is_there ? buf_slice(&document->text) : slice_of(NULL, 0));
         buf_append_sized(out, buf_slice(&mirror));
     }
-    buf_fini(&mirror);
     return is_known;
 }
 

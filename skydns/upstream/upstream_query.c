@@ -175,7 +175,6 @@ void upstream_query_give_way(struct upstream_query *upstream_query)
  * over TCP itself. */
 static void finish_late(struct upstream_query *upstream_query)
 {
-    struct buf message;
     struct parsed_response response;
     const struct nameserver *server = NULL;
     char name[DNAME_TEXT_MAX];
@@ -183,7 +182,7 @@ static void finish_late(struct upstream_query *upstream_query)
               LOG_STR("name", dname_to_text(&upstream_query->question.name, name)),
               LOG_INT("tries", (int64_t)upstream_query->begun),
               LOG_INT("silent", (int64_t)upstream_query->open));
-    buf_init(&message, DNS_MESSAGE_MAX);
+    CLEANUP_BUF struct buf message = buf_of(DNS_MESSAGE_MAX);
     for (size_t i = 0; i < upstream_query->begun; i++) {
         struct try *t = &upstream_query->tries[i];
         struct slice truncated = t->exchange ? exchange_truncated(t->exchange) : slice_of(NULL, 0);
@@ -204,7 +203,6 @@ static void finish_late(struct upstream_query *upstream_query)
         finish_without(upstream_query);
     }
     response_parse_fini(&response);
-    buf_fini(&message);
 }
 
 static void upstream_query_on_deadline(struct ev_loop *loop UNUSED, ev_timer *timer,
