@@ -35,7 +35,7 @@ static const struct network loopbacks[PAGE_ACCESS_LOOPBACKS] = {
 
 void page_access_set(struct page_access *access, const struct network *networks, size_t count)
 {
-    assert(count <= HTTP_ACCESS_NETWORKS_MAX); /* option_http_allow's limit */
+    assert(count <= HTTP_ACCESS_NETWORKS_MAX); /* option_lists.c has the limit */
     memcpy(access->networks, loopbacks, sizeof(loopbacks));
     if (count > 0) {
         memcpy(access->networks + PAGE_ACCESS_LOOPBACKS, networks, count * sizeof(*networks));

@@ -10,6 +10,7 @@
 #include "common/base/xalloc.h"
 #include "skydns/settings/config_doc_values_internal.h"
 #include "skydns/settings/config_documents.h"
+#include "skydns/settings/option_lists.h"
 #include "skydns/settings/option_values.h"
 #include "skydns/settings/setting_values_internal.h"
 #include "skydns/settings/settings_table.h"
@@ -93,7 +94,7 @@ static int parse_text_field(struct overlay *x, const struct setting *setting, co
                             struct err *err)
 {
     bool is_default = *text == '\0' && !setting->keeps_zero;
-    return setting->parse(x->o, is_default ? setting_default_text(setting) : text, err);
+    return setting_parse(setting, x->o, is_default ? setting_default_text(setting) : text, err);
 }
 
 static int take_text_field(struct overlay *x, const struct setting *setting, const json_t *value,
@@ -107,8 +108,7 @@ static int take_text_field(struct overlay *x, const struct setting *setting, con
 static int take_list_of_texts(struct overlay *x, const struct setting *setting, const json_t *value,
                               struct err *err)
 {
-    struct buf list;
-    buf_init(&list, CONFIG_DOCUMENT_MAX);
+    CLEANUP_BUF struct buf list = buf_of(CONFIG_DOCUMENT_MAX);
     int r = config_list(value, &list, err);
     for (size_t i = 0; i < list.len && setting->form == SETTING_FORM_KEY_FILES; i++) {
         list.data[i] = list.data[i] == ' ' ? '+' : list.data[i];
@@ -116,7 +116,6 @@ static int take_list_of_texts(struct overlay *x, const struct setting *setting, 
     if (r == 0) {
         r = parse_text_field(x, setting, list.len ? buf_cstr(&list) : "", err);
     }
-    buf_fini(&list);
     return r;
 }
 
@@ -148,7 +147,7 @@ static int take_nameservers(struct overlay *x, const json_t *value, struct err *
         const char *text = "";
         int r = config_text(json_array_get(value, i), &text, err);
         if (r == 0) {
-            r = option_add_nameserver(x->o, text, err);
+            r = option_list_add(OPTION_NAMESERVERS, x->o, text, err);
         }
         if (r < 0) {
             return r;
@@ -341,20 +340,9 @@ static int config_doc_settle(struct overlay *x, struct options *options, struct 
 {
     struct stub_zones *before = options->stubs;
     x->o->stubs = x->stubs ? x->stubs : before;
-    if (option_check_stubs(x->o, err) < 0) {
-        return err_wrap(err, ERR_SYNTAX, "field `stubs`");
-    }
-    if (option_check_external_zones(x->o, err) < 0) {
-        return err_wrap(err, ERR_SYNTAX, "field `external_zones`");
-    }
-    if (option_check_aliases(x->o, err) < 0) {
-        return err_wrap(err, ERR_SYNTAX, "field `aliases`");
-    }
-    if (option_check_topology(x->o, err) < 0) {
-        return err_wrap(err, ERR_SYNTAX, "field `topology`");
-    }
-    if (option_check_transfers(x->o, err) < 0) {
-        return err_wrap(err, ERR_SYNTAX, "field `transfer_to`");
+    int r = option_check_agreement(x->o, true, err);
+    if (r < 0) {
+        return r;
     }
     if (x->stubs) {
         stub_zones_unref(before);

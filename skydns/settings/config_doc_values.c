@@ -66,21 +66,18 @@ int config_choice(const json_t *value, const char *choices, int *choice, struct 
 {
     enum { WANT_MAX = 256 };
     const char *text = "";
-    struct buf want;
     int r = config_text(value, &text, err);
     if (r < 0 || *text == '\0' || flags_parse_choice(choices, text, choice)) {
         return r;
     }
-    buf_init(&want, WANT_MAX);
+    CLEANUP_BUF struct buf want = buf_of(WANT_MAX);
     append_choice(&want, flags_choice(choices, *choice)); /* the default first */
     for (int i = 0; flags_choice(choices, i).len > 0; i++) {
         if (i != *choice) {
             append_choice(&want, flags_choice(choices, i));
         }
     }
-    r = config_wrong(value, buf_cstr(&want), err);
-    buf_fini(&want);
-    return r;
+    return config_wrong(value, buf_cstr(&want), err);
 }
 
 int config_list(const json_t *value, struct buf *ret_list, struct err *err)

@@ -146,24 +146,17 @@ int option_addresses(struct options *o, const char *list, struct err *err)
 
 int option_check_certificate(const struct options *o, struct err *err)
 {
-    const struct {
-        const char *flag, *value, *needs;
-        bool is_there;
-    } rows[] = {
-        {"cert", o->cert, "-key", *o->key != '\0'},
-        {"key", o->key, "-cert", *o->cert != '\0'},
-        {"client-ca", o->client_ca, "-cert and -key", *o->cert != '\0'},
-        {"tls-ticket-keys", o->ticket_keys, "-cert and -key", *o->cert != '\0'},
-        {"nameservers-cert", o->nameservers_tls.cert, "-nameservers-key",
-         *o->nameservers_tls.key != '\0'},
-        {"nameservers-key", o->nameservers_tls.key, "-nameservers-cert",
-         *o->nameservers_tls.cert != '\0'},
+    static const char certificate[] = "-cert and -key with it";
+    const struct tls_files *upstreams = &o->nameservers_tls;
+    const struct option_need needs[] = {
+        {"cert", o->cert, *o->cert, *o->key, "-key with it"},
+        {"key", o->key, *o->key, *o->cert, "-cert with it"},
+        {"client-ca", o->client_ca, *o->client_ca, *o->cert, certificate},
+        {"tls-ticket-keys", o->ticket_keys, *o->ticket_keys, *o->cert, certificate},
+        {"nameservers-cert", upstreams->cert, *upstreams->cert, *upstreams->key,
+         "-nameservers-key with it"},
+        {"nameservers-key", upstreams->key, *upstreams->key, *upstreams->cert,
+         "-nameservers-cert with it"},
     };
-    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-        if (*rows[i].value && !rows[i].is_there) {
-            return err_set(err, ERR_USAGE, "flag -%s: `%s`: expected %s with it", rows[i].flag,
-                           rows[i].value, rows[i].needs);
-        }
-    }
-    return 0;
+    return option_check_needs(needs, ARRAY_LEN(needs), err);
 }

@@ -1,12 +1,12 @@
 #include "skydns/settings/option_text.h"
 
-#include <arpa/inet.h>
 #include <stdio.h>
 
 #include "common/base/addr.h"
 #include "common/base/flags.h"
 #include "common/base/log.h"
 #include "common/base/version.h"
+#include "skydns/settings/option_lists.h"
 #include "skydns/settings/option_values.h"
 #include "skydns/settings/setting_values_internal.h"
 #include "skydns/settings/settings_table.h"
@@ -23,23 +23,6 @@ static void option_text_write_name(const struct dname *name, struct buf *out)
 {
     char text[DNAME_TEXT_MAX];
     buf_append_str(out, name->len ? dname_to_text(name, text) : "");
-}
-
-void option_text_domains(const struct options *o, struct buf *out)
-{
-    for (size_t i = 0; i < o->domain_count; i++) {
-        write_separator(out, " ", i);
-        option_text_write_name(&o->domains[i], out);
-    }
-}
-
-void option_text_nameservers(const struct options *o, struct buf *out)
-{
-    char text[NAMESERVER_TEXT_MAX];
-    for (size_t i = 0; i < o->nameserver_count; i++) {
-        write_separator(out, " ", i);
-        buf_append_str(out, nameserver_format(&o->nameservers[i], text));
-    }
 }
 
 void option_text_stubs(const struct options *o, struct buf *out)
@@ -87,69 +70,10 @@ void option_text_dnssec(const struct options *o, struct buf *out)
     buf_append_str(out, o->dnssec);
 }
 
-void option_text_search(const struct options *o, struct buf *out)
-{
-    for (size_t i = 0; i < o->engine.search_count; i++) {
-        write_separator(out, ",", i);
-        option_text_write_name(&o->engine.search[i], out);
-    }
-}
-
-void option_text_public_namespaces(const struct options *o, struct buf *out)
-{
-    for (size_t i = 0; i < o->clients.public_count; i++) {
-        write_separator(out, ",", i);
-        buf_append(out, o->clients.public_names[i].text, o->clients.public_names[i].len);
-    }
-}
-
-void option_text_stub_fallback(const struct options *o, struct buf *out)
-{
-    for (size_t i = 0; i < o->stub_fallback_count; i++) {
-        write_separator(out, ",", i);
-        option_text_write_name(&o->stub_fallbacks[i].zone, out);
-        buf_append_str(out, o->stub_fallbacks[i].kind == ZONE_FALLBACK_NODATA ? "=nodata" : "");
-    }
-}
-
-static void write_network(const struct network *network, struct buf *out)
-{
-    char text[INET6_ADDRSTRLEN];
-    buf_printf(out, "%s/%u", ip_format(&network->ip, text), network->prefix_bits);
-}
-
-void option_text_no_aaaa(const struct options *o, struct buf *out)
-{
-    for (size_t i = 0; i < o->engine.no_aaaa_count; i++) {
-        write_separator(out, ",", i);
-        if (o->engine.no_aaaa[i].len == 1) {
-            buf_append_str(out, "all");
-        } else {
-            option_text_write_name(&o->engine.no_aaaa[i], out);
-        }
-    }
-}
-
-/* Writes IPv6 networks as they are: ip_format would make IPv4 ones of those of mapped addresses. */
-static void write_ipv6_network(const struct network *network, struct buf *out)
-{
-    char text[INET6_ADDRSTRLEN];
-    buf_printf(out, "%s/%u", inet_ntop(AF_INET6, network->ip.bytes, text, sizeof(text)),
-               network->prefix_bits);
-}
-
 void option_text_dns64(const struct options *o, struct buf *out)
 {
     if (o->engine.dns64.is_on) {
-        write_ipv6_network(&o->engine.dns64.prefix, out);
-    }
-}
-
-void option_text_dns64_exclude(const struct options *o, struct buf *out)
-{
-    for (size_t i = 0; i < o->engine.dns64.excluded_count; i++) {
-        write_separator(out, ",", i);
-        write_ipv6_network(&o->engine.dns64.excluded[i], out);
+        option_list_show_ipv6(&o->engine.dns64.prefix, out);
     }
 }
 
@@ -157,18 +81,7 @@ void option_text_allow(const struct options *o, struct buf *out)
 {
     const struct engine_settings *engine = &o->engine;
     buf_append_str(out, !engine->is_restricted ? "all" : engine->admitted_count == 0 ? "none" : "");
-    for (size_t i = 0; i < engine->admitted_count; i++) {
-        write_separator(out, ",", i);
-        write_network(&engine->admitted[i], out);
-    }
-}
-
-void option_text_http_allow(const struct options *o, struct buf *out)
-{
-    for (size_t i = 0; i < o->http_allowed_count; i++) {
-        write_separator(out, ",", i);
-        write_network(&o->http_allowed[i], out);
-    }
+    option_list_show(OPTION_ADMITTED, o, out);
 }
 
 static void write_rate(uint32_t rate, uint32_t burst, struct buf *out)
@@ -188,23 +101,6 @@ void option_text_rate(const struct options *o, struct buf *out)
 void option_text_rate_namespace(const struct options *o, struct buf *out)
 {
     write_rate(o->engine.rate_namespace, o->engine.rate_namespace_burst, out);
-}
-
-void option_text_transfer_to(const struct options *o, struct buf *out)
-{
-    for (size_t i = 0; i < o->engine.transfer_count; i++) {
-        const struct transfer_who *who = &o->engine.transfers[i];
-        char text[ADDR_TEXT_MAX], key[DNAME_TEXT_MAX];
-        write_separator(out, ",", i);
-        if (who->notify.len > 0) {
-            buf_append_str(out, addr_format(&who->notify, text));
-        } else if (who->has_network) {
-            write_network(&who->network, out);
-        }
-        if (who->has_key) {
-            buf_printf(out, "%skey:%s", who->has_network ? "+" : "", dname_to_text(&who->key, key));
-        }
-    }
 }
 
 void option_text_query_log(const struct options *o, struct buf *out)
@@ -270,16 +166,14 @@ bool option_same_upstream(const struct options *a, const struct options *b)
 {
     size_t count;
     const struct setting *settings = settings_table(&count);
-    struct buf text;
     bool is_same = true;
-    buf_init(&text, 2 * OPTION_TEXT_MAX);
+    CLEANUP_BUF struct buf text = buf_of(2 * OPTION_TEXT_MAX);
     for (size_t i = 0; is_same && i < count; i++) {
         if (settings[i].taker == SETTING_UPSTREAM) {
             write_change(&settings[i], a, b, &text);
             is_same = text.len == 0;
         }
     }
-    buf_fini(&text);
     return is_same;
 }
 
@@ -290,15 +184,13 @@ enum { IGNORED_NAMES_MAX = 1024 };
 
 void option_text_log_ignored(const struct flag_strings *ignored)
 {
-    struct buf names;
-    buf_init(&names, IGNORED_NAMES_MAX);
+    CLEANUP_BUF struct buf names = buf_of(IGNORED_NAMES_MAX);
     for (size_t i = 0; i < ignored->count; i++) {
         buf_printf(&names, "%s%s", i ? " " : "", ignored->items[i]);
     }
     if (ignored->count > 0) {
         log_warn("accepted and ignored", LOG_STR("settings", buf_cstr(&names)));
     }
-    buf_fini(&names);
 }
 
 static void log_prometheus(const struct options *o)
@@ -311,19 +203,16 @@ static void log_prometheus(const struct options *o)
 
 void option_text_log_start(const struct options *options, const char *addresses)
 {
-    struct buf domains, nameservers;
     if (options->prometheus_port) {
         log_prometheus(options);
     }
-    buf_init(&domains, OPTION_TEXT_MAX);
-    buf_init(&nameservers, OPTION_TEXT_MAX);
-    option_text_domains(options, &domains);
-    option_text_nameservers(options, &nameservers);
+    CLEANUP_BUF struct buf domains = buf_of(OPTION_TEXT_MAX);
+    CLEANUP_BUF struct buf nameservers = buf_of(OPTION_TEXT_MAX);
+    option_list_show(OPTION_DOMAINS, options, &domains);
+    option_list_show(OPTION_NAMESERVERS, options, &nameservers);
     log_info("skydns started", LOG_STR("version", version_string),
              LOG_INT("workers", options->workers), LOG_STR("machines", options->machines),
              LOG_STR("addresses", addresses), LOG_STR("domains", buf_cstr(&domains)),
              LOG_SLICE("schema", flags_choice(ENGINE_SCHEMA_CHOICES, (int)options->engine.schema)),
              LOG_STR("nameservers", buf_cstr(&nameservers)));
-    buf_fini(&domains);
-    buf_fini(&nameservers);
 }

@@ -16,8 +16,6 @@
 enum { OPTION_TEXT_MAX = 2 * 1024 * 1024 };
 
 /* Append the items, separated by blanks. */
-void option_text_domains(const struct options *o, struct buf *out);
-void option_text_nameservers(const struct options *o, struct buf *out);
 void option_text_aliases(const struct options *o, struct buf *out); /* "*.a.test.=b.test." */
 void option_text_stubs(const struct options *o, struct buf *out);   /* "a.test.=IP:port,IP:port" */
 void option_text_addresses(const struct options *o, struct buf *out);
@@ -26,18 +24,10 @@ void option_text_addresses(const struct options *o, struct buf *out);
 void option_text_hostmaster(const struct options *o, struct buf *out);
 void option_text_local(const struct options *o, struct buf *out);
 void option_text_dnssec(const struct options *o, struct buf *out);
-void option_text_external_zones(const struct options *o, struct buf *out);
-void option_text_search(const struct options *o, struct buf *out);
-void option_text_stub_fallback(const struct options *o, struct buf *out);
-void option_text_no_aaaa(const struct options *o, struct buf *out);
 void option_text_dns64(const struct options *o, struct buf *out);
-void option_text_dns64_exclude(const struct options *o, struct buf *out);
-void option_text_public_namespaces(const struct options *o, struct buf *out);
 void option_text_allow(const struct options *o, struct buf *out);
-void option_text_http_allow(const struct options *o, struct buf *out);
 void option_text_rate(const struct options *o, struct buf *out);
 void option_text_rate_namespace(const struct options *o, struct buf *out);
-void option_text_transfer_to(const struct options *o, struct buf *out);
 void option_text_query_log(const struct options *o, struct buf *out);
 
 struct option_changes {

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "skydns/publish/reverse_zone.h"
+#include "skydns/settings/option_lists.h"
 #include "skydns/settings/option_values.h"
 
 enum { DNS_PORT = 53 };
@@ -52,23 +53,13 @@ static bool read_who(char *text, struct transfer_who *who)
     return read_network(text, who) && option_transfer_read_key(plus + 1, who);
 }
 
-int option_transfer_to(struct options *o, const char *list, struct err *err)
+int option_transfer_who(const char *text, struct transfer_who *ret, struct err *err)
 {
-    char item[OPTION_ITEM_MAX], copy[OPTION_ITEM_MAX];
-    const char *rest = list;
-    o->engine.transfer_count = 0;
-    while (option_next_item(&rest, item)) {
-        memcpy(copy, item, sizeof(copy));
-        if (o->engine.transfer_count == TRANSFER_ACCESS_MAX) {
-            return err_set(err, ERR_USAGE, "expected at most %d", TRANSFER_ACCESS_MAX);
-        }
-        if (!read_who(copy, &o->engine.transfers[o->engine.transfer_count])) {
-            return err_set(err, ERR_USAGE, "`%s`: %s", item,
-                           strchr(item, '%') ? expected_scope : expected);
-        }
-        o->engine.transfer_count++;
-    }
-    return 0;
+    char copy[OPTION_ITEM_MAX];
+    memcpy(copy, text, strlen(text) + 1);
+    return read_who(copy, ret) ? 0
+                               : err_set(err, ERR_USAGE, "`%s`: %s", text,
+                                         strchr(text, '%') ? expected_scope : expected);
 }
 
 int option_check_transfers(const struct options *o, struct err *err)
@@ -96,17 +87,6 @@ const struct transfer_who *option_transfer_lacks_key(const struct options *o,
 
 /* Parse the list of -dnssec, and decide which owners its keys may have. */
 
-static bool option_transfer_is_listed(const char *list, const char *base)
-{
-    char item[OPTION_ITEM_MAX];
-    while (option_next_item(&list, item)) {
-        if (strcmp(item, base) == 0) {
-            return true;
-        }
-    }
-    return false;
-}
-
 int option_dnssec(struct options *o, const char *list, struct err *err)
 {
     char item[OPTION_ITEM_MAX], taken[OPTIONS_DNSSEC_MAX];
@@ -121,7 +101,7 @@ int option_dnssec(struct options *o, const char *list, struct err *err)
             return err_set(err, ERR_USAGE, "`%s`: expected %d bytes of names at most", item,
                            OPTIONS_DNSSEC_MAX - 1);
         }
-        if (option_transfer_is_listed(taken, item)) {
+        if (option_list_has(taken, item)) {
             return err_set(err, ERR_USAGE, "`%s`: expected each key once", item);
         }
         if (len > 0) {

@@ -30,30 +30,6 @@ bool option_lower_name(const char *text, struct dname *ret_name)
     return true;
 }
 
-int option_domains(struct options *o, const char *list, struct err *err)
-{
-    char item[OPTION_ITEM_MAX];
-    const char *rest = list;
-    size_t count = 0;
-    struct dname domains[ENGINE_ZONES_MAX];
-    while (option_next_item(&rest, item)) {
-        if (count == ENGINE_ZONES_MAX) {
-            return err_set(err, ERR_USAGE, "`%s`: expected at most %d domains", list,
-                           ENGINE_ZONES_MAX);
-        }
-        if (!option_lower_name(item, &domains[count]) || dname_label_count(&domains[count]) == 0) {
-            return err_set(err, ERR_USAGE, "`%s`: expected a domain like cluster.local.", item);
-        }
-        count++;
-    }
-    if (count == 0) {
-        return err_set(err, ERR_USAGE, "`%s`: expected a domain like cluster.local.", list);
-    }
-    memcpy(o->domains, domains, count * sizeof(domains[0]));
-    o->domain_count = count;
-    return 0;
-}
-
 /* Replaces the first `@` by a dot, as in zone files. Empty means hostmaster.<domain>. */
 int option_hostmaster(struct options *o, const char *text, struct err *err)
 {
@@ -147,23 +123,6 @@ int option_http_hosts(struct options *o, const char *text, struct err *err)
     return http_hosts_check(text, err);
 }
 
-int option_http_allow(struct options *o, const char *list, struct err *err)
-{
-    char item[OPTION_ITEM_MAX];
-    const char *rest = list;
-    int r = 0;
-    o->http_allowed_count = 0;
-    while (r == 0 && option_next_item(&rest, item)) {
-        if (o->http_allowed_count == HTTP_ACCESS_NETWORKS_MAX) {
-            return err_set(err, ERR_USAGE, "expected at most %d networks",
-                           HTTP_ACCESS_NETWORKS_MAX);
-        }
-        r = network_parse(slice_str(item), &o->http_allowed[o->http_allowed_count], err);
-        o->http_allowed_count += r == 0;
-    }
-    return r;
-}
-
 int option_address(struct addr *ret, const char *text, struct err *err)
 {
     struct err reason;
@@ -171,27 +130,6 @@ int option_address(struct addr *ret, const char *text, struct err *err)
         return err_set(err, ERR_USAGE, "%s", reason.msg);
     }
     return 0;
-}
-
-int option_add_nameserver(struct options *o, const char *text, struct err *err)
-{
-    if (o->nameserver_count == OPTIONS_NAMESERVERS_MAX) {
-        return err_set(err, ERR_USAGE, "more than %d servers", OPTIONS_NAMESERVERS_MAX);
-    }
-    int r = nameserver_parse(text, &o->nameservers[o->nameserver_count], err);
-    o->nameserver_count += r == 0;
-    return r;
-}
-
-int option_nameservers(struct options *o, const char *list, struct err *err)
-{
-    char item[OPTION_ITEM_MAX];
-    int r = 0;
-    o->nameserver_count = 0;
-    while (r == 0 && option_next_item(&list, item)) {
-        r = option_add_nameserver(o, item, err);
-    }
-    return r;
 }
 
 /* ---- Stub zones ---- */
@@ -270,30 +208,6 @@ int option_stub(struct options *o, const char *text, struct err *err)
     return r < 0 ? err_wrap(err, r, "`%s`", text) : 0;
 }
 
-int option_stub_fallback(struct options *o, const char *list, struct err *err)
-{
-    char item[OPTION_ITEM_MAX];
-    const char *rest = list;
-    o->stub_fallback_count = 0;
-    while (option_next_item(&rest, item)) {
-        struct stub_fallback fallback = {.kind = ZONE_FALLBACK_NXDOMAIN};
-        char *equals = strchr(item, '=');
-        if (equals && strcmp(equals, "=nodata") == 0) {
-            fallback.kind = ZONE_FALLBACK_NODATA;
-            *equals = '\0';
-        }
-        if (!option_lower_name(item, &fallback.zone) || dname_label_count(&fallback.zone) == 0) {
-            return err_set(err, ERR_USAGE, "`%s`: expected ZONE or ZONE=nodata, like corp.test",
-                           item);
-        }
-        if (o->stub_fallback_count == OPTIONS_STUB_FALLBACKS_MAX) {
-            return err_set(err, ERR_USAGE, "expected at most %d zones", OPTIONS_STUB_FALLBACKS_MAX);
-        }
-        o->stub_fallbacks[o->stub_fallback_count++] = fallback;
-    }
-    return 0;
-}
-
 int option_check_stubs(const struct options *o, struct err *err)
 {
     char text[DNAME_TEXT_MAX];
@@ -307,23 +221,6 @@ int option_check_stubs(const struct options *o, struct err *err)
         }
     }
     return 0;
-}
-
-int option_reverse_zones(struct options *o, const char *list, struct err *err)
-{
-    char item[OPTION_ITEM_MAX];
-    int r = 0;
-    o->engine.reverse_zone_count = 0;
-    while (r == 0 && option_next_item(&list, item)) {
-        if (o->engine.reverse_zone_count == ENGINE_REVERSE_ZONES_MAX) {
-            return err_set(err, ERR_USAGE, "expected at most %d networks",
-                           ENGINE_REVERSE_ZONES_MAX);
-        }
-        r = network_parse(slice_str(item), &o->engine.reverse_zones[o->engine.reverse_zone_count],
-                          err);
-        o->engine.reverse_zone_count += r == 0;
-    }
-    return r;
 }
 
 /* ---- The query log ---- */

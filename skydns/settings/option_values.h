@@ -18,27 +18,22 @@ bool option_next_item(const char **list, char item[OPTION_ITEM_MAX]);
 /* Parses a domain name into lower case, of letters, digits and -_./ ; false: it is none. */
 bool option_lower_name(const char *text, struct dname *ret_name) MUST_CHECK;
 
+/* Parses an IPv6 network. One of IPv4-mapped addresses is allowed here, which network_parse would
+ * take for IPv4. Returns false if host bits are set, or the text is no network. */
+bool option_ipv6_network(const char *text, struct network *ret) MUST_CHECK;
+
 /* Replace the option's value, or fail with ERR_USAGE. Lists are comma-separated; empty items (a
- * trailing comma) are ignored. */
-int option_domains(struct options *o, const char *list, struct err *err) MUST_CHECK;
-int option_external_zones(struct options *o, const char *list, struct err *err) MUST_CHECK;
+ * trailing comma) are ignored. Plain lists are in option_lists.h. */
 int option_hostmaster(struct options *o, const char *text, struct err *err) MUST_CHECK;
 int option_local(struct options *o, const char *text, struct err *err) MUST_CHECK;
 int option_address(struct addr *ret, const char *text, struct err *err) MUST_CHECK;
-int option_nameservers(struct options *o, const char *list, struct err *err) MUST_CHECK;
-int option_add_nameserver(struct options *o, const char *text, struct err *err) MUST_CHECK;
 int option_stub(struct options *o, const char *text, struct err *err) MUST_CHECK;
 int option_alias(struct options *o, const char *text, struct err *err) MUST_CHECK; /* adds it */
-int option_reverse_zones(struct options *o, const char *list, struct err *err) MUST_CHECK;
-int option_search(struct options *o, const char *list, struct err *err) MUST_CHECK;
 /* "all": every zone; "": none. */
-int option_stub_fallback(struct options *o, const char *list, struct err *err) MUST_CHECK;
 int option_no_aaaa(struct options *o, const char *list, struct err *err) MUST_CHECK;
 /* "well-known" is 64:ff9b::/96; "" is none. */
 int option_dns64(struct options *o, const char *text, struct err *err) MUST_CHECK;
-int option_dns64_exclude(struct options *o, const char *list, struct err *err) MUST_CHECK;
 int option_nsid(struct options *o, const char *text, struct err *err) MUST_CHECK; /* "": none */
-int option_public_namespaces(struct options *o, const char *list, struct err *err) MUST_CHECK;
 /* Take "" and "all" as every client, and "none" as no client, unless networks are beside it. */
 int option_allow(struct options *o, const char *list, struct err *err) MUST_CHECK;
 int option_allow_recursion(struct options *o, const char *list, struct err *err) MUST_CHECK;
@@ -49,8 +44,6 @@ int option_path_prefix(struct options *o, const char *text, struct err *err) MUS
 int option_snapshot(struct options *o, const char *text, struct err *err) MUST_CHECK;
 int option_user(struct options *o, const char *text, struct err *err) MUST_CHECK; /* "": none */
 int option_dnstap(struct options *o, const char *text, struct err *err) MUST_CHECK;
-/* Replaces the networks that may have all pages; "": loopback alone. */
-int option_http_allow(struct options *o, const char *list, struct err *err) MUST_CHECK;
 int option_http_hosts(struct options *o, const char *text, struct err *err) MUST_CHECK;
 int option_http_address(struct options *o, const char *text, struct err *err) MUST_CHECK;
 
@@ -59,9 +52,9 @@ int option_http_address(struct options *o, const char *text, struct err *err) MU
 int option_dnssec(struct options *o, const char *list, struct err *err) MUST_CHECK;
 bool option_dnssec_is_zone(const struct options *o, const struct dname *owner);
 
-/* Parses who may transfer zones (engine_config.h), and checks that it goes with -schema and
- * -pods. */
-int option_transfer_to(struct options *o, const char *list, struct err *err) MUST_CHECK;
+/* Parses a client that may transfer zones (engine_config.h). */
+int option_transfer_who(const char *text, struct transfer_who *ret, struct err *err) MUST_CHECK;
+/* Checks that transfers go with -schema and -pods. */
 int option_check_transfers(const struct options *o, struct err *err) MUST_CHECK;
 
 /* Returns the first whose key these lack; NULL: none does. */
@@ -70,6 +63,17 @@ const struct transfer_who *option_transfer_lacks_key(const struct options *o,
 
 /* Takes IP:port for UDP and TCP, and URLs of streams; refuses those that need -cert without it. */
 int option_addresses(struct options *o, const char *list, struct err *err) MUST_CHECK;
+
+/* Flag that needs another one, or none of it. */
+struct option_need {
+    const char *flag;
+    const char *value; /* to quote; NULL: none */
+    bool is_given;
+    bool has_it;
+    const char *expected; /* "-key with it" */
+};
+/* Fails at the first that is given and has not what it needs; the error names the flag. */
+int option_check_needs(const struct option_need *needs, size_t count, struct err *err) MUST_CHECK;
 
 /* Checks that the flags among -cert, -key, -client-ca and -tls-ticket-keys that need each other are
  * set. The error names the flag. */
@@ -94,6 +98,9 @@ void option_variables(struct options *o);
 /* Return the zones that are answered here: the domains, then the external zones. */
 size_t option_own_zone_count(const struct options *o);
 const struct dname *option_own_zone(const struct options *o, size_t index);
+
+/* Makes the checks below. The error names the field of the document, or else the flag. */
+int option_check_agreement(const struct options *o, bool is_document, struct err *err) MUST_CHECK;
 
 /* Checks that no external zone is in a domain, another one or arpa, or contains one. */
 int option_check_external_zones(const struct options *o, struct err *err) MUST_CHECK;

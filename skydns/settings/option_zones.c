@@ -20,25 +20,6 @@ const struct dname *option_own_zone(const struct options *o, size_t index)
                                    : &o->external_zones[index - o->domain_count];
 }
 
-int option_external_zones(struct options *o, const char *list, struct err *err)
-{
-    char item[OPTION_ITEM_MAX];
-    const char *rest = list;
-    o->external_zone_count = 0;
-    while (option_next_item(&rest, item)) {
-        struct dname zone;
-        if (!option_lower_name(item, &zone) || dname_label_count(&zone) == 0) {
-            return err_set(err, ERR_USAGE, "`%s`: expected a zone like lb.example.com", item);
-        }
-        if (o->external_zone_count == ENGINE_EXTERNAL_ZONES_MAX) {
-            return err_set(err, ERR_USAGE, "`%s`: expected at most %d zones", list,
-                           ENGINE_EXTERNAL_ZONES_MAX);
-        }
-        o->external_zones[o->external_zone_count++] = zone;
-    }
-    return 0;
-}
-
 /* Returns whether one of the names contains the other. */
 static bool option_zones_overlap(const struct dname *a, const struct dname *b)
 {
@@ -75,15 +56,6 @@ int option_check_external_zones(const struct options *o, struct err *err)
         r = check_external_zone(o, i, err);
     }
     return r;
-}
-
-void option_text_external_zones(const struct options *o, struct buf *out)
-{
-    char text[DNAME_TEXT_MAX];
-    for (size_t i = 0; i < o->external_zone_count; i++) {
-        buf_append_str(out, i ? "," : "");
-        buf_append_str(out, dname_to_text(&o->external_zones[i], text));
-    }
 }
 
 /* ---- -alias ---- */

@@ -154,7 +154,7 @@ static int store_parsed(const struct setting *setting, const union typed *typed,
     const char *const *texts = setting->repeats ? typed->texts.items : one;
     size_t count = setting->repeats ? typed->texts.count : 1;
     for (size_t i = 0; i < count; i++) {
-        int r = setting->parse(o, texts[i], err);
+        int r = setting_parse(setting, o, texts[i], err);
         if (r < 0) {
             return err_wrap(err, r, "flag -%s", setting->flag);
         }
@@ -164,34 +164,53 @@ static int store_parsed(const struct setting *setting, const union typed *typed,
 
 /* ---- Settings that go together ---- */
 
-/* Checks the arguments: the only one is the type after -explain NAME. */
+int option_check_needs(const struct option_need *needs, size_t count, struct err *err)
+{
+    for (size_t i = 0; i < count; i++) {
+        const struct option_need *need = &needs[i];
+        if (need->is_given && !need->has_it) {
+            return need->value ? err_set(err, ERR_USAGE, "flag -%s: `%s`: expected %s", need->flag,
+                                         need->value, need->expected)
+                               : err_set(err, ERR_USAGE, "flag -%s: expected %s", need->flag,
+                                         need->expected);
+        }
+    }
+    return 0;
+}
+
+static int skydns_options_check_needs(const struct options *o, struct err *err)
+{
+    static const char running[] = "-http-addr with it, the address of the running skydns";
+    const bool has_password = *o->password || *o->password_file;
+    const struct option_need needs[] = {
+        {"explain", NULL, *o->explain, o->has_http, running},
+        {"flush", NULL, *o->flush, o->has_http, running},
+        {"client", o->explain_client, *o->explain_client, *o->explain, "-explain with it"},
+        {"at", o->explain_at, *o->explain_at, *o->explain, "-explain with it"},
+        {"top", NULL, o->top, o->has_http, "-http-addr with it, to name the skydns to show"},
+        {"password-file", NULL, *o->password_file, *o->username, "-username with it"},
+        {"username", o->username, *o->username, has_password,
+         "-password-file or -password with it"},
+        {"tls-pem", NULL, *o->tls_pem, *o->tls_key, "-tls-key with it"},
+        {"tls-key", NULL, *o->tls_key, *o->tls_pem, "-tls-pem with it"},
+        {"reuse-port", NULL, o->reuse_port, !o->systemd,
+         "no -systemd with it, which keeps the sockets"},
+        {"http-socket", o->http_socket, *o->http_socket, o->has_http, "-http-addr with it"},
+    };
+    return option_check_needs(needs, ARRAY_LEN(needs), err);
+}
+
+/* Checks -explain and its arguments: the only one is the type after -explain NAME. */
 static int skydns_options_check_explain(const struct options *o,
                                         const struct flag_strings *arguments, struct err *err)
 {
     size_t allowed = *o->explain ? 1 : 0;
+    const char *range = strstr(o->explain_at, "..");
     struct ip ip;
     if (arguments->count > allowed) {
         return err_set(err, ERR_USAGE, "unexpected argument `%s`: expected a flag like -machines",
                        arguments->items[allowed]);
     }
-    if (*o->explain && !o->has_http) {
-        return err_set(
-            err, ERR_USAGE,
-            "flag -explain: expected -http-addr with it, the address of the running skydns");
-    }
-    if (*o->flush && !o->has_http) {
-        return err_set(
-            err, ERR_USAGE,
-            "flag -flush: expected -http-addr with it, the address of the running skydns");
-    }
-    if (*o->explain_client && !*o->explain) {
-        return err_set(err, ERR_USAGE, "flag -client: `%s`: expected -explain with it",
-                       o->explain_client);
-    }
-    if (*o->explain_at && !*o->explain) {
-        return err_set(err, ERR_USAGE, "flag -at: `%s`: expected -explain with it", o->explain_at);
-    }
-    const char *range = strstr(o->explain_at, "..");
     if (range && (range == o->explain_at || !range[2])) {
         return err_set(err, ERR_USAGE, "flag -at: `%s`: expected two moments like 5..6",
                        o->explain_at);
@@ -213,39 +232,27 @@ static int skydns_options_check_top(const struct options *o, struct err *err)
                        : *o->healthcheck ? "healthcheck"
                                          : "translate-corefile");
     }
-    if (o->top && !o->has_http) {
-        return err_set(err, ERR_USAGE,
-                       "flag -top: expected -http-addr with it, to name the skydns to show");
-    }
     return 0;
 }
 
-static int skydns_options_check_credentials(const struct options *o, struct err *err)
+int option_check_agreement(const struct options *o, bool is_document, struct err *err)
 {
-    if (*o->password_file && !*o->username) {
-        return err_set(err, ERR_USAGE, "flag -password-file: expected -username with it");
-    }
-    if (*o->username && !*o->password && !*o->password_file) {
-        return err_set(err, ERR_USAGE,
-                       "flag -username: `%s`: expected -password-file or -password with it",
-                       o->username);
-    }
-    if (!*o->tls_pem != !*o->tls_key) {
-        return err_set(err, ERR_USAGE, "flag -tls-%s: expected -tls-%s with it",
-                       *o->tls_pem ? "pem" : "key", *o->tls_pem ? "key" : "pem");
-    }
-    return 0;
-}
-
-static int skydns_options_check_sockets(const struct options *o, struct err *err)
-{
-    if (o->reuse_port && o->systemd) {
-        return err_set(err, ERR_USAGE,
-                       "flag -reuse-port: expected no -systemd with it, which keeps the sockets");
-    }
-    if (*o->http_socket && !o->has_http) {
-        return err_set(err, ERR_USAGE, "flag -http-socket: `%s`: expected -http-addr with it",
-                       o->http_socket);
+    static const struct {
+        const char *flag, *field;
+        int (*check)(const struct options *o, struct err *err);
+    } rows[] = {
+        {"stub", "stubs", option_check_stubs},
+        {"external-zones", "external_zones", option_check_external_zones},
+        {"alias", "aliases", option_check_aliases},
+        {"topology", "topology", option_check_topology},
+        {"transfer-to", "transfer_to", option_check_transfers},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        int r = rows[i].check(o, err);
+        if (r < 0) {
+            return is_document ? err_wrap(err, ERR_SYNTAX, "field `%s`", rows[i].field)
+                               : err_wrap(err, r, "flag -%s", rows[i].flag);
+        }
     }
     return 0;
 }
@@ -254,37 +261,10 @@ static int skydns_options_check_sockets(const struct options *o, struct err *err
 static int check_together(const struct options *o, const struct flag_strings *arguments,
                           struct err *err)
 {
-    int r = skydns_options_check_explain(o, arguments, err);
-    if (r == 0) {
-        r = skydns_options_check_top(o, err);
-    }
-    if (r == 0) {
-        r = skydns_options_check_credentials(o, err);
-    }
-    if (r == 0) {
-        r = skydns_options_check_sockets(o, err);
-    }
-    if (r == 0) {
-        r = option_check_external_zones(o, err);
-        r = r < 0 ? err_wrap(err, r, "flag -external-zones") : 0;
-    }
-    if (r == 0) {
-        r = option_check_stubs(o, err);
-        r = r < 0 ? err_wrap(err, r, "flag -stub") : 0;
-    }
-    if (r == 0) {
-        r = option_check_aliases(o, err);
-        r = r < 0 ? err_wrap(err, r, "flag -alias") : 0;
-    }
-    if (r == 0) {
-        r = option_check_topology(o, err);
-        r = r < 0 ? err_wrap(err, r, "flag -topology") : 0;
-    }
-    if (r == 0) {
-        r = option_check_transfers(o, err);
-        r = r < 0 ? err_wrap(err, r, "flag -transfer-to") : 0;
-    }
-    return r;
+    int r = skydns_options_check_top(o, err);
+    r = r == 0 ? skydns_options_check_needs(o, err) : r;
+    r = r == 0 ? skydns_options_check_explain(o, arguments, err) : r;
+    return r == 0 ? option_check_agreement(o, false, err) : r;
 }
 
 /* ---- All of them ---- */

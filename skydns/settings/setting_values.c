@@ -58,6 +58,13 @@ const char *setting_default_text(const struct setting *setting)
     return setting->default_text ? setting->default_text : "";
 }
 
+int setting_parse(const struct setting *setting, struct options *options, const char *text,
+                  struct err *err)
+{
+    return setting->parse ? setting->parse(options, text, err)
+                          : option_list_read(setting->list, options, text, err);
+}
+
 void setting_show(const struct setting *setting, const struct options *options, struct buf *out)
 {
     char text[DURATION_TEXT_MAX];
@@ -76,7 +83,11 @@ void setting_show(const struct setting *setting, const struct options *options, 
                          flags_choice(setting->choices, (int)setting_number(setting, options)));
         break;
     case SETTING_PARSED:
-        setting->show(options, out);
+        if (setting->show) {
+            setting->show(options, out);
+        } else {
+            option_list_show(setting->list, options, out);
+        }
         break;
     case SETTING_TEXT:
     case SETTING_TEXTS:

@@ -14,6 +14,10 @@ int64_t setting_number(const struct setting *setting, const struct options *opti
 int64_t setting_default_number(const struct setting *setting, const struct options *options);
 const char *setting_default_text(const struct setting *setting); /* "" without one */
 
+/* Replaces the value of a SETTING_PARSED, as the row's `parse`. */
+int setting_parse(const struct setting *setting, struct options *options, const char *text,
+                  struct err *err) MUST_CHECK;
+
 /* Appends the value of a setting with a field as the log shows it. Two states have the same setting
  * if and only if its text is the same. */
 void setting_show(const struct setting *setting, const struct options *options, struct buf *out);

@@ -86,10 +86,10 @@ static const struct setting rows[] = {
      .help = "take the addresses over from a running skydns with this flag, once there are "
              "answers; it then ends"},
     {.flag = "domain", .field = "domain", .env = "SKYDNS_DOMAIN", .kind = SETTING_PARSED,
-     .parse = option_domains, .show = option_text_domains, .default_text = "skydns.local.",
+     .list = OPTION_DOMAINS, .default_text = "skydns.local.",
      .taker = SETTING_LIVE, .help = "comma-separated domains whose names are in etcd"},
     {.flag = "external-zones", .field = "external_zones", .kind = SETTING_PARSED,
-     .form = SETTING_FORM_LIST, .parse = option_external_zones, .show = option_text_external_zones,
+     .form = SETTING_FORM_LIST, .list = OPTION_EXTERNAL_ZONES,
      .taker = SETTING_LIVE,
      .help = "comma-separated zones beside the domains, whose names in etcd are "
              "<service>.<namespace>.ZONE"},
@@ -111,8 +111,7 @@ static const struct setting rows[] = {
      .show = option_text_local, .taker = SETTING_LIVE,
      .help = "name that local.dns.<domain> stands for; none: off"},
     {.flag = "nameservers", .field = "nameservers", .env = "SKYDNS_NAMESERVERS",
-     .kind = SETTING_PARSED, .form = SETTING_FORM_NAMESERVERS, .parse = option_nameservers,
-     .show = option_text_nameservers, .taker = SETTING_UPSTREAM,
+     .kind = SETTING_PARSED, .form = SETTING_FORM_NAMESERVERS, .list = OPTION_NAMESERVERS, .taker = SETTING_UPSTREAM,
      .help = "comma-separated IP[:port], tcp://IP[:port] or tls://IP[:port][#name] of upstreams for "
              "external names; none: those of /etc/resolv.conf"},
     {.flag = "nameservers-ca", .kind = SETTING_TEXT, IN(nameservers_tls.ca), .is_file = true,
@@ -136,8 +135,7 @@ static const struct setting rows[] = {
      .help = "ZONE=SERVER,...: upstreams, as -nameservers has them, for the names of a zone, or "
              "none: SERVFAIL; may repeat"},
     {.flag = "stub-fallback", .field = "stub_fallback", .kind = SETTING_PARSED,
-     .form = SETTING_FORM_LIST, .parse = option_stub_fallback,
-     .show = option_text_stub_fallback, .taker = SETTING_LIVE,
+     .form = SETTING_FORM_LIST, .list = OPTION_STUB_FALLBACKS, .taker = SETTING_LIVE,
      .help = "ZONE[=nodata],...: stub zones whose NXDOMAIN, or NODATA too, is queried again of the "
              "general upstreams"},
     {.flag = "ns-rotate", .field = "ns_rotate", .kind = SETTING_BOOL, .default_number = true,
@@ -155,7 +153,7 @@ static const struct setting rows[] = {
      .taker = SETTING_UPSTREAM, IN(engine.ndots),
      .help = "names with fewer labels are not forwarded"},
     {.flag = "no-aaaa", .field = "no_aaaa", .kind = SETTING_PARSED, .form = SETTING_FORM_LIST,
-     .parse = option_no_aaaa, .show = option_text_no_aaaa, .taker = SETTING_LIVE,
+     .parse = option_no_aaaa, .list = OPTION_NO_AAAA, .taker = SETTING_LIVE,
      .help = "all, or comma-separated zones: AAAA of external names in them is NODATA, and no "
              "upstream is queried"},
     {.flag = "dns64", .field = "dns64", .kind = SETTING_PARSED, .parse = option_dns64,
@@ -163,8 +161,7 @@ static const struct setting rows[] = {
      .help = "well-known, or an IPv6 prefix like 2001:db8:64::/96: external names without AAAA get "
              "those that a NAT64 translates (RFC 6147)"},
     {.flag = "dns64-exclude", .field = "dns64_exclude", .kind = SETTING_PARSED,
-     .form = SETTING_FORM_LIST, .parse = option_dns64_exclude,
-     .show = option_text_dns64_exclude, .default_text = "::ffff:0:0/96", .taker = SETTING_LIVE,
+     .form = SETTING_FORM_LIST, .list = OPTION_DNS64_EXCLUDED, .default_text = "::ffff:0:0/96", .taker = SETTING_LIVE,
      .help = "comma-separated networks whose AAAA records count as absent with -dns64"},
     {.flag = "rtimeout", .field = "read_timeout", .kind = SETTING_DURATION,
      .form = SETTING_FORM_NANOSECONDS, .unit_ms = 1, .min = 1, .max = MINUTE_MS,
@@ -195,7 +192,7 @@ static const struct setting rows[] = {
      .repeats = true, .parse = option_alias, .show = option_text_aliases, .taker = SETTING_LIVE,
      .help = "FROM=TO, *.FROM=TO, *.FROM=*.TO: a name in no domain, or all below it, has the "
              "addresses of another name; may repeat"},
-    {.flag = "reverse-zones", .kind = SETTING_PARSED, .parse = option_reverse_zones,
+    {.flag = "reverse-zones", .kind = SETTING_PARSED, .list = OPTION_REVERSE_ZONES,
      .help = "comma-separated networks like 10.96.0.0/12 whose reverse names are never forwarded"},
     {.flag = "chaos", .kind = SETTING_BOOL, .default_number = true, IN(engine.chaos),
      .help = "answer version.bind and the like in class CHAOS; false: refuse"},
@@ -218,7 +215,7 @@ static const struct setting rows[] = {
      .help = "comma-separated names that its requests may have in Host, beside IP addresses, single "
              "labels and names in -domain"},
     {.flag = "http-allow", .field = "http_allow", .kind = SETTING_PARSED,
-     .form = SETTING_FORM_LIST, .parse = option_http_allow, .show = option_text_http_allow,
+     .form = SETTING_FORM_LIST, .list = OPTION_HTTP_ALLOWED,
      .taker = SETTING_LIVE,
      .help = "comma-separated networks, beside loopback, that may have the pages about clients and "
              "about the past: /clients, /missing, /history, /watch, /flush, at="},
@@ -272,15 +269,14 @@ static const struct setting rows[] = {
      IN(engine.autopath),
      .help = "resolve the search list of a client's pod here, so that one query is enough"},
     {.flag = "search", .field = "search", .kind = SETTING_PARSED, .form = SETTING_FORM_LIST,
-     .parse = option_search, .show = option_text_search, .taker = SETTING_LIVE,
+     .list = OPTION_SEARCH, .taker = SETTING_LIVE,
      .help = "comma-separated domains to search after those of the pod's cluster"},
     {.flag = "visibility", .field = "visibility", .kind = SETTING_CHOICE,
      .choices = VISIBILITY_CHOICES, .taker = SETTING_LIVE, IN(clients.is_own),
      .help = "whose names a client sees: all, or those of its pod's own namespace and of public "
              "ones"},
     {.flag = "public-namespaces", .field = "public_namespaces", .kind = SETTING_PARSED,
-     .form = SETTING_FORM_LIST, .parse = option_public_namespaces,
-     .show = option_text_public_namespaces, .default_text = "default,kube-system",
+     .form = SETTING_FORM_LIST, .list = OPTION_PUBLIC_NAMESPACES, .default_text = "default,kube-system",
      .taker = SETTING_LIVE,
      .help = "comma-separated namespaces that everybody sees"},
     {.flag = "visibility-unknown", .field = "visibility_unknown", .kind = SETTING_CHOICE,
@@ -309,7 +305,7 @@ static const struct setting rows[] = {
      .help = "file of keys by which queries and responses are signed (TSIG), as tsig-keygen prints "
              "them; followed"},
     {.flag = "transfer-to", .field = "transfer_to", .kind = SETTING_PARSED,
-     .form = SETTING_FORM_LIST, .parse = option_transfer_to, .show = option_text_transfer_to,
+     .form = SETTING_FORM_LIST, .list = OPTION_TRANSFERS,
      .taker = SETTING_LIVE,
      .help = "comma-separated networks, addresses (with a port: where NOTIFY goes) and key:NAME "
              "that may transfer zones; default: none"},

@@ -13,6 +13,7 @@
 
 #include "common/base/buf.h"
 #include "common/base/err.h"
+#include "skydns/settings/option_lists.h"
 #include "skydns/settings/options.h"
 
 enum setting_kind {
@@ -77,6 +78,7 @@ struct setting {
     /* Replaces the value of a SETTING_PARSED, or fails with ERR_USAGE, quoting the text; the caller
      * adds the name. Texts of flags are borrowed for good. */
     int (*parse)(struct options *options, const char *text, struct err *err);
+    enum option_list list; /* of a SETTING_PARSED that is a list: in place of both functions */
     /* Appends the value of a SETTING_PARSED with a field, as the log shows it. */
     void (*show)(const struct options *options, struct buf *out);
 };

@@ -8,6 +8,7 @@
 
 #include "skydns/settings/config_doc_internal.h"
 #include "skydns/settings/config_documents.h"
+#include "skydns/settings/option_lists.h"
 #include "skydns/settings/option_text.h"
 #include "skydns/settings/option_values.h"
 #include "skydns/settings/stub_zones.h"
@@ -209,9 +210,9 @@ static const char *config_doc_clients_text(const char *json)
     }
     buf_init(&text, sizeof(out));
     buf_printf(&text, "%d ", o.engine.autopath);
-    option_text_search(&o, &text);
+    option_list_show(OPTION_SEARCH, &o, &text);
     buf_printf(&text, " %d/%d ", o.clients.is_own, (int)o.clients.unknown);
-    option_text_public_namespaces(&o, &text);
+    option_list_show(OPTION_PUBLIC_NAMESPACES, &o, &text);
     buf_append_char(&text, ' ');
     option_text_allow(&o, &text);
     buf_append_char(&text, ' ');
@@ -219,7 +220,7 @@ static const char *config_doc_clients_text(const char *json)
     buf_append_char(&text, ' ');
     option_text_rate_namespace(&o, &text);
     buf_append_char(&text, ' ');
-    option_text_http_allow(&o, &text);
+    option_list_show(OPTION_HTTP_ALLOWED, &o, &text);
     (void)snprintf(out, sizeof(out), "%s", buf_cstr(&text)); /* fits */
     buf_fini(&text);
     return out;

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "skydns/settings/config_layers.h"
+#include "skydns/settings/option_lists.h"
 #include "skydns/settings/option_text.h"
 #include "skydns/settings/stub_zones.h"
 #include "tests/support/log_capture.h"
@@ -54,9 +55,9 @@ static const char *settings_config_layers_settings(const struct fixture *f)
     struct options options = config_layers_settings(f->layers);
     struct buf text;
     buf_init(&text, OPTION_TEXT_MAX);
-    option_text_domains(&options, &text);
+    option_list_show(OPTION_DOMAINS, &options, &text);
     buf_printf(&text, " %u ", options.engine.ttl_s);
-    option_text_nameservers(&options, &text);
+    option_list_show(OPTION_NAMESERVERS, &options, &text);
     buf_append_str(&text, " ");
     option_text_stubs(&options, &text);
     (void)snprintf(out, sizeof(out), "%s", buf_cstr(&text)); /* fits */

@@ -7,6 +7,7 @@
 
 #include "common/base/attributes.h"
 #include "skydns/settings/config_doc_internal.h"
+#include "skydns/settings/option_lists.h"
 #include "skydns/settings/option_text.h"
 #include "skydns/settings/option_values.h"
 #include "tests/support/unit_test.h"
@@ -41,6 +42,16 @@ static int option_names_parse(const char *const flags[ARGS_MAX], struct options 
 }
 
 typedef void (*text_fn)(const struct options *o, struct buf *out);
+
+static void show_no_aaaa(const struct options *o, struct buf *out)
+{
+    option_list_show(OPTION_NO_AAAA, o, out);
+}
+
+static void show_dns64_excluded(const struct options *o, struct buf *out)
+{
+    option_list_show(OPTION_DNS64_EXCLUDED, o, out);
+}
 
 /* Flags, and the setting's text; or the whole message, which begins with `flag `. */
 struct row {
@@ -129,7 +140,7 @@ UNIT_TEST(test_no_aaaa)
         {{"-no-aaaa=a.test,."}, "flag -no-aaaa: `.`: expected all, or a zone like example.com"},
         {{"-no-aaaa=All!"}, "flag -no-aaaa: `All!`: expected all, or a zone like example.com"},
     };
-    option_names_check(rows, ARRAY_LEN(rows), option_text_no_aaaa);
+    option_names_check(rows, ARRAY_LEN(rows), show_no_aaaa);
 }
 
 UNIT_TEST(test_no_aaaa_limits)
@@ -146,7 +157,7 @@ UNIT_TEST(test_no_aaaa_limits)
     assert_int_equal(o.engine.no_aaaa_count, ENGINE_NO_AAAA_MAX);
     memcpy(list + len, "z.test", sizeof("z.test"));
     assert_int_equal(option_no_aaaa(&o, list, &err), ERR_USAGE);
-    assert_string_equal(err.msg, "more than 64 zones; expected fewer, or all");
+    assert_string_equal(err.msg, "`z.test`: expected at most 64 zones, or all");
 }
 
 UNIT_TEST(test_dns64)
@@ -189,7 +200,7 @@ UNIT_TEST(test_dns64_exclude)
         {{"-dns64-exclude=fd00::1/8"},
          "flag -dns64-exclude: `fd00::1/8`: expected an IPv6 network like 2001:db8::/32"},
     };
-    option_names_check(rows, ARRAY_LEN(rows), option_text_dns64_exclude);
+    option_names_check(rows, ARRAY_LEN(rows), show_dns64_excluded);
 }
 
 UNIT_TEST(test_dns64_exclude_limits)
@@ -202,10 +213,10 @@ UNIT_TEST(test_dns64_exclude_limits)
     for (unsigned i = 0; i < ENGINE_EXCLUDED_MAX; i++) {
         len += (size_t)snprintf(list + len, sizeof(list) - len, "fd%02x::/16,", i); /* fits */
     }
-    assert_int_equal(option_dns64_exclude(&o, list, &err), 0);
+    assert_int_equal(option_list_read(OPTION_DNS64_EXCLUDED, &o, list, &err), 0);
     assert_int_equal(o.engine.dns64.excluded_count, ENGINE_EXCLUDED_MAX);
     memcpy(list + len, "::/0", sizeof("::/0"));
-    assert_int_equal(option_dns64_exclude(&o, list, &err), ERR_USAGE);
+    assert_int_equal(option_list_read(OPTION_DNS64_EXCLUDED, &o, list, &err), ERR_USAGE);
     assert_non_null(strstr(err.msg, ": expected at most 16 networks"));
 }
 
@@ -253,8 +264,8 @@ UNIT_TEST(test_in_the_document)
         {"{\"ttl\":5,\"dns64\":\"10.0.0.0/8\"}", "`10.0.0.0/8`: " PREFIX_FORM},
         {"{\"ttl\":5,\"dns64_exclude\":[\"10.0.0.0/8\"]}", "expected an IPv6 network"},
     };
-    static const text_fn shown[] = {option_text_aliases, option_text_no_aaaa, option_text_dns64,
-                                    option_text_dns64_exclude};
+    static const text_fn shown[] = {option_text_aliases, show_no_aaaa, option_text_dns64,
+                                    show_dns64_excluded};
     static const char *const flags[ARGS_MAX] = {"-alias=f.test=t.test", "-no-aaaa=f.test",
                                                 "-dns64=well-known"};
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
@@ -264,7 +275,7 @@ UNIT_TEST(test_in_the_document)
         struct buf text;
         buf_init(&text, TEXT_MAX);
         assert_int_equal(option_names_parse(flags, &o, &err), 0);
-        assert_int_equal(option_dns64_exclude(&o, "fd00::/8", &err), 0);
+        assert_int_equal(option_list_read(OPTION_DNS64_EXCLUDED, &o, "fd00::/8", &err), 0);
         const uint32_t ttl_s = o.engine.ttl_s;
         const int r = config_doc_apply(slice_str(rows[i].json), &o, &report, &err);
         for (size_t k = 0; k < ARRAY_LEN(shown); k++) {

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "skydns/config/forward_settings_internal.h"
+#include "skydns/settings/option_lists.h"
 #include "skydns/settings/option_text.h"
 #include "skydns/settings/option_values.h"
 #include "skydns/settings/options.h"
@@ -441,10 +442,10 @@ static const char *options_clients_text(const struct options *o)
     struct buf text;
     buf_init(&text, sizeof(out));
     buf_append_str(&text, o->engine.autopath ? "autopath " : "");
-    option_text_search(o, &text);
+    option_list_show(OPTION_SEARCH, o, &text);
     buf_printf(&text, " %s/%s ", o->clients.is_own ? "own" : "all",
                o->clients.unknown == VISIBILITY_UNKNOWN_ALL ? "all" : "public");
-    option_text_public_namespaces(o, &text);
+    option_list_show(OPTION_PUBLIC_NAMESPACES, o, &text);
     buf_append_char(&text, ' ');
     option_text_allow(o, &text);
     buf_append_char(&text, ' ');
@@ -708,7 +709,7 @@ UNIT_TEST_IN(test_transfers, clear_environment, NULL)
     assert_int_equal(addr_port(&o.engine.transfers[1].notify), 53);
     assert_int_equal(o.engine.transfers[0].notify.len, 0);
     buf_init(&text, 1024);
-    option_text_transfer_to(&o, &text);
+    option_list_show(OPTION_TRANSFERS, &o, &text);
     assert_string_equal(buf_cstr(&text), "10.0.0.0/8,[fd00::1]:53,key:k1.,10.0.0.2:53+key:k2.");
     buf_fini(&text);
     assert_ptr_equal(option_transfer_lacks_key(&o, NULL), &o.engine.transfers[2]);

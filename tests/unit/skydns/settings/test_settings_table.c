@@ -90,10 +90,10 @@ static void assert_row_is_whole(const struct setting *setting)
     if (!setting->flag != !setting->help) {
         fail_msg("%s: expected help if and only if there is a flag", name);
     }
-    if (!setting->parse != (setting->kind != SETTING_PARSED)) {
+    if ((!setting->parse && !setting->list) != (setting->kind != SETTING_PARSED)) {
         fail_msg("%s: expected a parser if and only if it is a parsed text", name);
     }
-    if (setting->field && !is_number && !setting->show) {
+    if (setting->field && !is_number && !setting->show && !setting->list) {
         fail_msg("%s: expected how to show it, for the log of changes", name);
     }
     if (setting->field && (setting->kind == SETTING_NUMBER || setting->kind == SETTING_DURATION) &&
