@@ -1,9 +1,12 @@
-/* Follows a chain of CNAMEs to addresses. Shared by follow.c (our names, upstreams) and
- * follow_override.c (aliases, overrides). On the engine's thread. */
+/* Follows a chain of CNAMEs to addresses. Shared by follow.c (our names), follow_external.c
+ * (upstreams) and follow_override.c (aliases, overrides). On the engine's thread. */
 #ifndef SKYDNS_ANSWER_FOLLOW_INTERNAL_H
 #define SKYDNS_ANSWER_FOLLOW_INTERNAL_H
 
 #include "skydns/answer/follow.h"
+
+/* Made addresses of one answer; what exceeds these is cut. */
+enum { FOLLOW_MAPPED_BYTES = 16, FOLLOW_MAPPED_MAX = RR_LIST_MAX * FOLLOW_MAPPED_BYTES };
 
 /* The CNAMEs on the way to addresses. They are added to the answer once an address is found. A flat
  * chain adds none of them: its addresses get the chain's start as their owner name. */
@@ -25,6 +28,13 @@ void follow_chain_name(struct follow *f, struct follow_chain *chain, struct slic
 
 /* Goes on with the CNAME's target, unless the chain is full or has had that target. */
 void follow_chain_link(struct follow *f, struct follow_chain *chain, const struct rr *cname);
+
+/* Follows an external name, given in lower case and with the record's spelling. */
+void follow_chain_external(struct follow *f, struct follow_chain *chain, const struct dname *lower,
+                           struct slice name);
+
+/* Adds a record that the chain leads to, behind its CNAMEs. */
+void follow_chain_add(struct follow_chain *chain, const struct rr *rr);
 
 /* Adds an address to a flat chain; notes only the TTL of a CNAME. */
 void follow_chain_add_flat(struct follow_chain *chain, const struct rr *rr);

@@ -2,8 +2,8 @@
  * layer's questions, and their outcomes.
  *
  * An answer's records are packed, so that many can wait in little memory.
- * skydns/upstream/external.h packs them on the resolver's thread as a response arrives; follow.c
- * reads them. Pure; any thread; an answer owns nothing. */
+ * skydns/upstream/external.h packs them on the resolver's thread as a response arrives;
+ * follow_external.c reads them. Pure; any thread; an answer owns nothing. */
 #ifndef SKYDNS_WIRE_EXTERNAL_ANSWER_H
 #define SKYDNS_WIRE_EXTERNAL_ANSWER_H
 
