@@ -78,7 +78,6 @@ PROGRAMS   := kube2sky skydns exechealthz
 PROTOS     := $(wildcard proto/*.proto)
 PROTO_C    := $(PROTOS:proto/%.proto=$(B)/proto/%.pb-c.c)
 PROTO_O    := $(PROTO_C:.c=.o)
-KUBE_PROTO_O := $(filter $(B)/proto/kube_%,$(PROTO_O))
 objects     = $(patsubst %.c,$(B)/%.o,$(filter-out %/main.c,$(wildcard $(1)/*.c $(1)/*/*.c)))
 SUPPORT_O  := $(patsubst %.c,$(B)/%.o,$(wildcard tests/support/*.c))
 UNIT_SRC   := $(wildcard tests/unit/*/test_*.c tests/unit/*/*/test_*.c)
@@ -166,8 +165,8 @@ $(B)/lib$(1).a: $(call objects,$(1)) $(2)
 	$$(call say,AR,$$@)
 	$$(Q)rm -f $$@ && $$(AR) rcs $$@ $$^
 endef
-$(eval $(call archive,common,$(filter-out $(KUBE_PROTO_O),$(PROTO_O))))
-$(foreach p,$(PROGRAMS),$(eval $(call archive,$(p),$(if $(filter kube2sky,$(p)),$(KUBE_PROTO_O)) $(call PAGE_O,$(p)))))
+$(eval $(call archive,common,$(PROTO_O)))
+$(foreach p,$(PROGRAMS),$(eval $(call archive,$(p),$(call PAGE_O,$(p)))))
 
 define program
 $(B)/bin/$(1): $(B)/$(1)/main.o $(B)/lib$(1).a $(B)/libcommon.a

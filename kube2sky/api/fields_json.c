@@ -122,20 +122,21 @@ int fields_get_bool(const json_t *object, const char *key, bool *ret_value, stru
     return 0;
 }
 
+int fields_check_port(const char *key, long long port, int32_t *ret_port, struct err *err)
+{
+    if (port < 0 || port > 65535) {
+        return err_set(err, ERR_SYNTAX, "%s: expected a number from 0 to 65535, found %lld", key,
+                       port);
+    }
+    *ret_port = (int32_t)port;
+    return 0;
+}
+
 int fields_get_port(const json_t *object, const char *key, int32_t *ret_port, struct err *err)
 {
     json_t *value = NULL;
     int rc = get_member(object, key, JSON_INTEGER, "a number from 0 to 65535", &value, err);
-    if (rc < 0) {
-        return rc;
-    }
-    json_int_t port = value ? json_integer_value(value) : 0;
-    if (port < 0 || port > 65535) {
-        return err_set(err, ERR_SYNTAX, "%s: expected a number from 0 to 65535, found %lld", key,
-                       (long long)port);
-    }
-    *ret_port = (int32_t)port;
-    return 0;
+    return rc < 0 ? rc : fields_check_port(key, json_integer_value(value), ret_port, err);
 }
 
 int fields_get_element_object(const json_t *array, const char *key, size_t i, json_t **ret_object,

@@ -42,6 +42,10 @@ int fields_get_bool(const json_t *object, const char *key, bool *ret_value,
 int fields_get_port(const json_t *object, const char *key, int32_t *ret_port,
                     struct err *err) MUST_CHECK;
 
+/* Takes a port number of any encoding likewise. */
+int fields_check_port(const char *key, long long port, int32_t *ret_port,
+                      struct err *err) MUST_CHECK;
+
 /* Gets the i-th element, an object, of the array called key. */
 int fields_get_element_object(const json_t *array, const char *key, size_t i, json_t **ret_object,
                               struct err *err) MUST_CHECK;

@@ -1,10 +1,9 @@
 /* Defines the interface of an encoding of the Kubernetes API to kube_decode.c. kube_list_json.c and
- * kube_list_proto.c split lists and events into objects; kube_object_json.c and kube_object_proto.c
- * decode one. Main thread. */
+ * kube_list_proto.c split lists and events into objects. Main thread. */
 #ifndef KUBE2SKY_API_KUBE_CODEC_INTERNAL_H
 #define KUBE2SKY_API_KUBE_CODEC_INTERNAL_H
 
-#include "kube2sky/api/kube_draft_internal.h"
+#include "kube2sky/api/kube_object.h"
 
 /* Slices of the text, empty when absent. */
 struct kube_full_name {
@@ -42,11 +41,6 @@ struct kube_codec {
     /* Splits an event into its type ("ADDED") and object, slices of the frame. */
     int (*event)(struct slice frame, struct slice *ret_type, struct slice *ret_object,
                  struct err *err);
-
-    /* Decodes an object. *ret_object (owned by the caller) is set on failure too, garbled, with
-     * namespace, name and version as far as known, else "". draft is scratch memory. */
-    int (*object)(enum kube_kind kind, struct slice text, enum kube_object_part part,
-                  struct kube_draft *draft, struct kube_object **ret_object, struct err *err);
 
     /* Finds the name of an object that could not be decoded. */
     struct kube_full_name (*full_name)(struct slice object);

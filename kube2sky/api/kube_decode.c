@@ -5,6 +5,7 @@
 #include "common/base/buf.h"
 #include "common/base/xalloc.h"
 #include "kube2sky/api/kube_codec_internal.h"
+#include "kube2sky/api/kube_object_decode_internal.h"
 
 static const struct kube_codec *codec_of(enum kube_encoding encoding)
 {
@@ -26,18 +27,18 @@ int kube_replace_text(char **text, struct slice value, const char *key, size_t m
 
 /* Decodes an object, perhaps garbled. Returns NULL if its name is unknown, with the reason in
  * err. */
-static struct kube_object *api_kube_decode(const struct kube_codec *codec, enum kube_kind kind,
+static struct kube_object *api_kube_decode(enum kube_encoding encoding, enum kube_kind kind,
                                            enum kube_object_part part, struct slice text,
                                            struct kube_draft *draft, struct err *err)
 {
     struct kube_object *object = NULL;
     struct kube_full_name full;
     struct err ignored;
-    if (codec->object(kind, text, part, draft, &object, err) == 0 ||
+    if (kube_object_decode(encoding, kind, text, part, draft, &object, err) == 0 ||
         kube_draft_check_name(object, &ignored) == 0) {
         return object;
     }
-    full = codec->full_name(text);
+    full = codec_of(encoding)->full_name(text);
     kube_draft_begin(draft, kind);
     kube_draft_garble(draft, err);
     bool has_name = kube_draft_text(draft, full.ns, &draft->object.ns, &ignored) == 0 &&
@@ -53,7 +54,7 @@ static struct kube_object *api_kube_decode(const struct kube_codec *codec, enum 
 enum { PIECE_BYTES = 64 * 1024 };
 
 struct kube_list {
-    const struct kube_codec *codec;
+    enum kube_encoding encoding;
     enum kube_kind kind;
     struct kube_list_cut cut;
     struct buf partial; /* bytes not used yet: at most the beginning of an item */
@@ -68,7 +69,7 @@ static void on_item(void *data, struct slice item)
     struct kube_list *list = data;
     struct err err = {0};
     struct kube_object *object =
-        api_kube_decode(list->codec, list->kind, KUBE_WHOLE, item, &list->draft, &err);
+        api_kube_decode(list->encoding, list->kind, KUBE_WHOLE, item, &list->draft, &err);
     if (object) {
         list->fn(list->data, object);
     } else {
@@ -80,7 +81,7 @@ struct kube_list *kube_list_new(enum kube_encoding encoding, enum kube_kind kind
                                 kube_bad_object_fn bad, void *data)
 {
     struct kube_list *list = xcalloc(1, sizeof(*list));
-    list->codec = codec_of(encoding);
+    list->encoding = encoding;
     list->kind = kind;
     list->cut.on_item = on_item;
     list->cut.data = list;
@@ -101,8 +102,8 @@ static int cut_parts(struct kube_list *list, struct slice bytes, size_t *ret_use
         pos += used;
         used = 0;
         if (pos < bytes.len) {
-            rc = list->codec->cut(&list->cut, slice_of(bytes.ptr + pos, bytes.len - pos), &used,
-                                  err);
+            rc = codec_of(list->encoding)
+                     ->cut(&list->cut, slice_of(bytes.ptr + pos, bytes.len - pos), &used, err);
         }
     } while (rc == 0 && used > 0);
     *ret_used = pos;
@@ -148,7 +149,7 @@ int kube_list_end(struct kube_list *list, struct kube_list_meta *ret_meta, struc
 {
     struct kube_list_meta *meta = &list->cut.meta;
     list->cut.left = list->partial.len;
-    int rc = list->codec->cut_end(&list->cut, err);
+    int rc = codec_of(list->encoding)->cut_end(&list->cut, err);
     if (rc == 0 && (!meta->resource_version || !*meta->resource_version)) {
         rc = err_set(err, ERR_SYNTAX, "metadata.resourceVersion: missing");
     }
@@ -187,14 +188,14 @@ static void decode_error(const struct kube_codec *codec, struct slice object,
     kube_status_fini(&status);
 }
 
-static void decode_change(const struct kube_codec *codec, enum kube_kind kind,
+static void decode_change(enum kube_encoding encoding, enum kube_kind kind,
                           enum kube_event_kind event_kind, struct slice text,
                           struct kube_event *event, struct err *err)
 {
     struct kube_draft draft;
     enum kube_object_part part = event_kind == KUBE_EVENT_DELETE ? KUBE_METADATA_ONLY : KUBE_WHOLE;
     kube_draft_init(&draft);
-    event->object = api_kube_decode(codec, kind, part, text, &draft, err);
+    event->object = api_kube_decode(encoding, kind, part, text, &draft, err);
     event->kind = event->object ? event_kind : KUBE_EVENT_BAD;
     if (event->object && *event->object->resource_version) {
         event->resource_version = xstrdup(event->object->resource_version);
@@ -213,9 +214,9 @@ int kube_decode_event(enum kube_encoding encoding, enum kube_kind kind, struct s
         return err_wrap(err, rc, "watch event");
     }
     if (slice_equal(type, slice_str("ADDED")) || slice_equal(type, slice_str("MODIFIED"))) {
-        decode_change(codec, kind, KUBE_EVENT_UPSERT, object, &event, err);
+        decode_change(encoding, kind, KUBE_EVENT_UPSERT, object, &event, err);
     } else if (slice_equal(type, slice_str("DELETED"))) {
-        decode_change(codec, kind, KUBE_EVENT_DELETE, object, &event, err);
+        decode_change(encoding, kind, KUBE_EVENT_DELETE, object, &event, err);
     } else if (slice_equal(type, slice_str("BOOKMARK"))) {
         event.kind = KUBE_EVENT_BOOKMARK;
         rc = codec->bookmark(object, &event.resource_version, &event.is_initial_end, err);

@@ -20,9 +20,6 @@ static const char *const constants[] = {
 
 static struct kube_kept kept_members;
 
-/* A UUID has 36 bytes. */
-enum { UID_BYTES_MAX = 64 };
-
 void kube_object_keep(struct kube_kept kept)
 {
     kept_members = kept;
@@ -122,31 +119,6 @@ int kube_draft_leave_out(struct kube_draft *draft, int rc, const struct err *err
     return 0;
 }
 
-int kube_draft_leave_out_port(struct kube_draft *draft, int rc, const struct err *err)
-{
-    draft->object.has_port_fault |= rc < 0;
-    return kube_draft_leave_out(draft, rc, err);
-}
-
-int kube_draft_leave_out_annotation(struct kube_draft *draft, int rc, const struct err *err)
-{
-    draft->object.has_annotation_fault |= rc < 0;
-    return kube_draft_leave_out(draft, rc, err);
-}
-
-void kube_draft_uid(struct kube_draft *draft, const char *uid)
-{
-    struct kube_object *object = &draft->object;
-    const char *taken = strlen(uid) <= UID_BYTES_MAX ? uid : "";
-    if (object->kind == KUBE_SERVICE) {
-        object->service.uid = taken;
-    } else if (object->kind == KUBE_INGRESS) {
-        object->ingress.uid = taken;
-    } else if (object->kind == KUBE_ROUTE) {
-        object->route.uid = taken;
-    }
-}
-
 int kube_draft_check_name(const struct kube_object *object, struct err *err)
 {
     bool is_namespaced = kube_kind_is_namespaced(object->kind);
@@ -193,37 +165,6 @@ void *kube_draft_array(struct kube_draft *draft, size_t count, size_t size, stru
     return memset(array, 0, count * size);
 }
 
-int kube_draft_zone(struct kube_draft *draft, const char *zone,
-                    struct kube_slice_endpoint *endpoint, struct err *err)
-{
-    struct kube_slice *slice = &draft->object.slice;
-    const char **zones = (const char **)(uintptr_t)slice->zones; /* of this draft's arena */
-    if (!*zone || !kept_members.topology) {
-        return 0;
-    }
-    if (!zones && !(zones = kube_draft_array(draft, KUBE_ZONES_MAX, sizeof(*zones), err))) {
-        return ERR_TOO_LARGE;
-    }
-    slice->zones = zones;
-    unsigned at = 0;
-    while (at < slice->zone_count && strcmp(zones[at], zone) != 0) {
-        at++;
-    }
-    if (at == slice->zone_count && at < KUBE_ZONES_MAX) {
-        zones[slice->zone_count++] = zone;
-    }
-    endpoint->zone = at < KUBE_ZONES_MAX ? (uint8_t)(at + 1) : 0;
-    return 0;
-}
-
-void kube_draft_distribution(struct kube_draft *draft, const char *distribution)
-{
-    draft->object.service.prefers_near =
-        kept_members.topology &&
-        (strcmp(distribution, "PreferSameZone") == 0 || strcmp(distribution, "PreferClose") == 0 ||
-         strcmp(distribution, "PreferSameNode") == 0);
-}
-
 int kube_draft_text(struct kube_draft *draft, struct slice text, const char **ret_text,
                     struct err *err)
 {
@@ -241,132 +182,6 @@ int kube_draft_text(struct kube_draft *draft, struct slice text, const char **re
     memcpy(copy, text.ptr, text.len);
     copy[text.len] = '\0';
     *ret_text = copy;
-    return 0;
-}
-
-/* ---- Fields ---- */
-
-/* Takes all addresses but ""; without any, the single one. */
-static const char **take_addresses(struct kube_draft *draft, const char *const *many, size_t count,
-                                   const char *single, size_t *ret_count, struct err *err)
-{
-    if (count == 0) {
-        many = &single;
-        count = 1;
-    }
-    const char **taken = kube_draft_array(draft, count, sizeof(*taken), err);
-    for (size_t i = 0; taken && i < count; i++) {
-        if (*many[i]) {
-            taken[(*ret_count)++] = many[i];
-        }
-    }
-    return taken;
-}
-
-/* Sets the Service's cluster IPs. "None" means headless; anything else is an address. */
-int kube_draft_cluster_ips(struct kube_draft *draft, const char *const *cluster_ips, size_t count,
-                           const char *cluster_ip, struct err *err)
-{
-    struct kube_service *service = &draft->object.service;
-    size_t taken = 0;
-    const char **ips = take_addresses(draft, cluster_ips, count, cluster_ip, &taken, err);
-    if (!ips) {
-        return ERR_TOO_LARGE;
-    }
-    for (size_t i = 0; i < taken; i++) {
-        if (strcmp(ips[i], "None") == 0) {
-            service->is_headless = true;
-        } else {
-            ips[service->cluster_ip_count++] = ips[i];
-        }
-    }
-    service->cluster_ips = ips;
-    return 0;
-}
-
-static const char *dotted_host(struct kube_draft *draft, const char *host, struct err *err)
-{
-    size_t len = strlen(host);
-    bool has_dot = len && host[len - 1] == '.';
-    char *copy = has_dot ? NULL : kube_draft_array(draft, len + 2, 1, err);
-    if (copy) {
-        memcpy(copy, host, len);
-        copy[len] = '.';
-    }
-    return has_dot ? host : copy;
-}
-
-int kube_draft_external(struct kube_draft *draft, const char *const *ips, size_t ip_count,
-                        const struct kube_ingress_point *points, size_t point_count,
-                        struct err *err)
-{
-    struct kube_service *service = &draft->object.service;
-    const char **taken = kube_draft_array(draft, ip_count + 2 * point_count, sizeof(*taken), err);
-    size_t count = 0;
-    for (size_t i = 0; taken && i < ip_count; i++) {
-        taken[count] = ips[i];
-        count += *ips[i] != '\0';
-    }
-    for (size_t i = 0; taken && i < point_count; i++) {
-        taken[count] = points[i].ip;
-        count += *points[i].ip != '\0';
-        if (*points[i].hostname &&
-            !(taken[count++] = dotted_host(draft, points[i].hostname, err))) {
-            return ERR_TOO_LARGE;
-        }
-    }
-    service->external = taken;
-    service->external_count = (uint32_t)count;
-    return taken ? 0 : ERR_TOO_LARGE;
-}
-
-int kube_draft_pod_ips(struct kube_draft *draft, const char *const *pod_ips, size_t count,
-                       const char *pod_ip, struct err *err)
-{
-    struct kube_pod *pod = &draft->object.pod;
-    pod->ips = take_addresses(draft, pod_ips, count, pod_ip, &pod->ip_count, err);
-    return pod->ips ? 0 : ERR_TOO_LARGE;
-}
-
-int kube_draft_address_type(struct kube_draft *draft, const char *type)
-{
-    static const char *const names[] = {
-        [KUBE_IPV4] = "IPv4", [KUBE_IPV6] = "IPv6", [KUBE_FQDN] = "FQDN"};
-    struct err why = {.code = 0};
-    size_t i = 0;
-    int rc = 0;
-    while (i < ARRAY_LEN(names) && strcmp(type, names[i]) != 0) {
-        i++;
-    }
-    draft->object.slice.address_type =
-        i < ARRAY_LEN(names) ? (enum kube_address_type)i : KUBE_OTHER_ADDRESS;
-    if (i != KUBE_IPV4 && i != KUBE_IPV6) {
-        rc = err_set(&why, ERR_SYNTAX,
-                     "addressType: `%.64s`: expected IPv4 or IPv6, there are no records for others",
-                     type);
-    }
-    return kube_draft_leave_out(draft, rc, &why);
-}
-
-int kube_draft_visible_to(struct kube_draft *draft, const char *text, struct err *err)
-{
-    size_t len = strlen(text);
-    if (len > KUBE_VISIBLE_TO_MAX) {
-        return err_set(err, ERR_SYNTAX, "annotation %s: %zu bytes: expected at most %d",
-                       KUBE_VISIBLE_TO_ANNOTATION, len, KUBE_VISIBLE_TO_MAX);
-    }
-    draft->object.ns_object.visible_to = text;
-    return 0;
-}
-
-int kube_draft_aliases(struct kube_draft *draft, const char *text, struct err *err)
-{
-    size_t len = strlen(text);
-    if (len > KUBE_ALIASES_MAX) {
-        return err_set(err, ERR_SYNTAX, "annotation %s: %zu bytes: expected at most %d",
-                       KUBE_ALIASES_ANNOTATION, len, KUBE_ALIASES_MAX);
-    }
-    draft->object.service.aliases = text;
     return 0;
 }
 

@@ -7,7 +7,6 @@
 #include "kube2sky/api/fields_json_internal.h"
 #include "kube2sky/api/json_scan_internal.h"
 #include "kube2sky/api/kube_codec_internal.h"
-#include "kube2sky/api/kube_object_json_internal.h"
 
 static void free_json(json_t **json)
 {
@@ -353,7 +352,6 @@ const struct kube_codec kube_codec_json = {
     .cut = kube_list_json_cut_list,
     .cut_end = kube_list_json_cut_list_end,
     .event = kube_list_json_cut_event,
-    .object = kube_object_from_json,
     .full_name = kube_list_json_find_name,
     .bookmark = kube_list_json_decode_bookmark,
     .status = kube_list_json_decode_status,

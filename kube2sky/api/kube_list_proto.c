@@ -5,7 +5,6 @@
 #include "common/base/proto_scan.h"
 #include "common/base/xalloc.h"
 #include "kube2sky/api/kube_codec_internal.h"
-#include "kube2sky/api/kube_object_proto_internal.h"
 
 /* Begins every body and every object of a watch. */
 static const struct slice magic = {"k8s\0", 4};
@@ -346,7 +345,6 @@ const struct kube_codec kube_codec_proto = {
     .cut = kube_list_proto_cut_list,
     .cut_end = kube_list_proto_cut_list_end,
     .event = kube_list_proto_cut_event,
-    .object = kube_object_from_proto,
     .full_name = kube_list_proto_find_name,
     .bookmark = kube_list_proto_decode_bookmark,
     .status = kube_list_proto_decode_status,

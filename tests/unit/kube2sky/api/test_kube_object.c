@@ -131,7 +131,7 @@ static const struct object_case object_cases[] = {
      "not JSON: string or '}' expected near 'oops' at byte 5"},
     {"annotations are no object", KUBE_ENDPOINTS,
      "{\"metadata\":{\"namespace\":\"default\",\"name\":\"web\",\"annotations\":7}}",
-     "default/web without 1: annotations: expected an object, found a number"},
+     "default/web without 1: metadata: annotations: expected an object, found a number"},
     {"address without an IP string", KUBE_ENDPOINTS,
      "{" META ",\"subsets\":[{},{\"addresses\":[{\"ip\":[]}]}]}",
      "default/web { } { } without 1: addresses[0]: ip: expected a string, found an array"},
@@ -186,7 +186,8 @@ static const struct object_case object_cases[] = {
      "default/web-x garbled of=web: endpoints: expected an array, found a number"},
     {"slice, condition is no boolean", KUBE_SLICE,
      "{" META ",\"addressType\":\"IPv4\",\"endpoints\":[{\"conditions\":{\"ready\":1}}]}",
-     "default/web of= IPv4 without 1: endpoints[0]: ready: expected a boolean, found a number"},
+     "default/web of= IPv4 without 1: endpoints[0]: conditions: ready: expected a boolean, found a "
+     "number"},
     {"slice, endpoint is no object", KUBE_SLICE,
      "{" META ",\"addressType\":\"IPv6\",\"endpoints\":[\"10.1.0.1\"]}",
      "default/web of= IPv6 without 1: endpoints[0]: expected an object, found a string"},

@@ -121,16 +121,16 @@ UNIT_TEST(test_broken_between_good_ones)
     check_list(
         KUBE_SERVICE, &list,
         "d/a type=\n"
-        "d/cut garbled: spec: not a protobuf message, or beyond the limits\n"
-        "d/type garbled: spec: not a protobuf message, or beyond the limits\n"
-        "d/group garbled: spec: not a protobuf message, or beyond the limits\n"
+        "d/cut garbled: spec: not a protobuf message\n"
+        "d/type type= without 1: spec: ports: not a protobuf message\n"
+        "d/group garbled: spec: not a protobuf message\n"
         "d/port type= without 1: ports[0]: port: expected a number from 0 to 65535, found 70000\n"
         "d/nul garbled: spec: clusterIP: contains a NUL\n"
         "bad: metadata: name: contains a NUL\n"
         "bad: metadata: expected a name and a namespace\n"
         "d/n garbled: spec: not a protobuf message\n"
         "bad: metadata: not a protobuf message\n"
-        "bad: metadata: not a protobuf message, or beyond the limits\n"
+        "bad: metadata: not a protobuf message\n"
         "d/z type= headless\n"
         "rv=100 continue=");
     buf_fini(&list);
@@ -222,7 +222,7 @@ UNIT_TEST(test_amplification)
     put_item(&list, slice_str("huge"), buf_slice(&spec));
     put_item(&list, slice_str("b"), SLICE(""));
     check_list(KUBE_SERVICE, &list,
-               "d/huge garbled: spec: not a protobuf message, or beyond the limits\n"
+               "d/huge garbled: spec: decodes to more than 67108864 bytes\n"
                "d/b type=\nrv=100 continue=");
     buf_fini(&list);
     buf_fini(&spec);
