@@ -318,11 +318,13 @@ const struct kube_setting *fields_entries(struct fields_reader *r, const struct 
     if (is_json) {
         fields_check(r, at, r->rc < 0 ? r->rc : fields_get_object(at->json, key, &json, r->err));
     }
-    struct items items =
-        is_json ? (struct items){.count = json_object_size(json)} : open_items(r, at, key, number);
+    struct items items = {.count = json_object_size(json)};
+    if (!is_json) {
+        items = open_items(r, at, key, number);
+    }
     struct kube_setting *settings = fields_room(r, &map, items.count, sizeof(*settings));
     void *next = json_object_iter(json);
-    for (size_t i = 0; r->rc == 0 && i < items.count; i++) {
+    for (size_t i = 0; settings && r->rc == 0 && i < items.count; i++) {
         int rc = 0;
         if (is_json) {
             settings[i].key = json_object_iter_key(next);

@@ -116,14 +116,11 @@ static bool read_ip(struct fields_reader *r, const struct fields *item, void *el
 static const char **take_addresses(struct fields_reader *r, const char *const *many, size_t count,
                                    const char *single, size_t *ret_count)
 {
-    if (count == 0) {
-        many = &single;
-        count = 1;
-    }
-    const char **taken = fields_room(r, NULL, count, sizeof(*taken));
-    for (size_t i = 0; taken && i < count; i++) {
-        if (*many[i]) {
-            taken[(*ret_count)++] = many[i];
+    const char **taken = fields_room(r, NULL, count + 1, sizeof(*taken));
+    for (size_t i = 0; taken && (i < count || i == 0); i++) {
+        const char *address = count ? many[i] : single;
+        if (*address) {
+            taken[(*ret_count)++] = address;
         }
     }
     return taken;
