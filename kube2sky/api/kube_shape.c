@@ -113,6 +113,7 @@ static const struct shape slice_endpoint_shape = SHAPE(kube_slice_endpoint, slic
 
 /* The last one is an import's only. */
 static const struct member slice_members[] = {
+    NUMBER(kube_import_slice, slice.is_import),
     TEXT(kube_import_slice, slice.service),
     ITEMS(kube_import_slice, slice.endpoints, slice.endpoint_count, &slice_endpoint_shape),
     ITEMS(kube_import_slice, slice.ports, slice.port_count, &port_shape),
@@ -205,6 +206,13 @@ static const struct shape kind_shapes[KUBE_KIND_COUNT] = {
     [KUBE_IMPORT_SLICE] = SHAPE(kube_import_slice, slice_members),
 };
 
+/* Returns the object's shape. A slice of an import remains one when it has been localized. */
+static const struct shape *shape_of(const struct kube_object *object)
+{
+    const bool is_import = object->kind == KUBE_SLICE && object->slice.is_import;
+    return &kind_shapes[is_import ? KUBE_IMPORT_SLICE : object->kind];
+}
+
 /* Returns the part of an object that its kind has. */
 static const char *content_of(const struct kube_object *object)
 {
@@ -283,7 +291,7 @@ static bool equal_members(const struct shape *shape, const char *a, const char *
 
 bool kube_shape_equal(const struct kube_object *a, const struct kube_object *b)
 {
-    return equal_members(&kind_shapes[a->kind], content_of(a), content_of(b));
+    return equal_members(shape_of(a), content_of(a), content_of(b));
 }
 
 /* ---- Packing: two passes, to measure and to copy ---- */
@@ -327,10 +335,10 @@ static void pack_members(struct packing *p, const struct shape *shape, const cha
 {
     for (size_t i = 0; i < shape->count; i++) {
         const struct member *member = &shape->members[i];
-        const char *old = text_at(from, member), *new = NULL;
         if (member->type == MEMBER_NUMBER) {
             continue;
         }
+        const char *old = text_at(from, member), *new = NULL;
         if (member->type == MEMBER_ITEMS) {
             const size_t count = count_at(from, member), size = member->items->size;
             char *items = pack_array(p, old, count * size);
@@ -349,7 +357,7 @@ static void pack_members(struct packing *p, const struct shape *shape, const cha
 
 static void pack_object(struct packing *p, const struct kube_object *object)
 {
-    const struct shape *shape = &kind_shapes[object->kind];
+    const struct shape *shape = shape_of(object);
     char *to = pack_array(p, object, object_shape.size + shape->size);
     pack_members(p, &object_shape, (const char *)object, to);
     pack_members(p, shape, content_of(object), to ? to + object_shape.size : NULL);

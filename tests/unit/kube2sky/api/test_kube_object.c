@@ -522,6 +522,40 @@ UNIT_TEST(test_events)
     }
 }
 
+/* A slice of an import that moves to another cluster has changed, localized or not. */
+UNIT_TEST(test_clusters_of_imports)
+{
+    static const char *const clusters[] = {"east", "west", "east"};
+    struct kube_object *objects[ARRAY_LEN(clusters)];
+    for (size_t i = 0; i < ARRAY_LEN(clusters); i++) {
+        struct kube_event event = {0};
+        struct err err = {0};
+        struct buf text;
+        buf_init(&text, 1024);
+        buf_printf(&text,
+                   EVENT("ADDED", "{\"metadata\":{\"namespace\":\"a\",\"name\":\"b\",\"labels\":{"
+                                  "\"multicluster.kubernetes.io/source-cluster\":\"%s\"}},"
+                                  "\"addressType\":\"IPv4\"}"),
+                   clusters[i]);
+        assert_int_equal(
+            kube_decode_event(KUBE_JSON, KUBE_IMPORT_SLICE, buf_slice(&text), &event, &err), 0);
+        objects[i] = event.object;
+        event.object = NULL;
+        kube_event_fini(&event);
+        buf_fini(&text);
+    }
+    for (size_t round = 0; round < 2; round++) {
+        assert_false(kube_object_equal(objects[0], objects[1]));
+        assert_true(kube_object_equal(objects[0], objects[2]));
+        for (size_t i = 0; i < ARRAY_LEN(clusters); i++) {
+            kube_object_localize(objects[i]);
+        }
+    }
+    for (size_t i = 0; i < ARRAY_LEN(clusters); i++) {
+        kube_object_free(objects[i]);
+    }
+}
+
 UNIT_TEST(test_status)
 {
     struct kube_status status = {0};
