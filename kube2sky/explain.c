@@ -1,12 +1,9 @@
 #include "kube2sky/explain.h"
 
-#include <stdlib.h>
+#include <stdio.h>
 #include <string.h>
 
-#include "common/base/clock.h"
 #include "common/base/json_text.h"
-#include "common/base/outage.h"
-#include "common/base/xalloc.h"
 #include "common/http/http_fetch.h"
 #include "kube2sky/api/kube_client.h"
 #include "kube2sky/kube_source.h"
@@ -17,10 +14,10 @@
 #include "kube2sky/naming/owner_objects.h"
 #include "kube2sky/reconcile/reconciler.h"
 
-/* Room for four lists of texts; a usual key and value have some 150 bytes together. */
-enum { TEXTS_BYTES_MAX = 16 * 1024 * 1024 };
+/* Room for a list of texts of which each character takes six bytes. */
+enum { ENTRIES_BYTES_MAX = 32 * 1024 * 1024 };
 
-static const char owner_prefix[] = "svc/";
+enum { OWNER_MAX = sizeof(ALIAS_PREFIX) + EXPLAIN_ID_MAX }; /* with the longest prefix */
 
 /* ---- The argument ---- */
 
@@ -49,90 +46,95 @@ bool explain_parse(const char *text, char ret_id[EXPLAIN_ID_MAX + 1])
 
 /* ---- Lists ---- */
 
-static struct slice kube2sky_explain_keep(struct explanation *x, struct slice text)
+/* Counts one more entry, and begins it. Returns where its members go; NULL if it is only counted.
+ */
+static struct buf *begin_entry(struct explanation *x, enum explain_list list)
 {
-    size_t len = text.len < EXPLAIN_TEXT_MAX ? text.len : EXPLAIN_TEXT_MAX;
-    char *copy = len ? arena_alloc(&x->arena, len) : NULL;
-    if (!copy) {
-        return slice_of(NULL, 0);
-    }
-    memcpy(copy, text.ptr, len);
-    return slice_of(copy, len);
-}
-
-/* Counts one more entry. Returns a slot for it; NULL if it is only counted. */
-static void *kube2sky_explain_place(void **list, size_t size, size_t *count, size_t *total)
-{
-    (*total)++;
-    if (*count == EXPLAIN_LIST_MAX) {
+    x->lists[list].total++;
+    if (x->lists[list].count == EXPLAIN_LIST_MAX) {
         return NULL;
     }
-    if ((*count & (*count - 1)) == 0) { /* the list is full at each power of two */
-        *list = xrealloc_array(*list, *count ? *count * 2 : 1, size);
-    }
-    return (char *)*list + (*count)++ * size;
+    x->lists[list].count++;
+    json_text_open(&x->lists[list].entries, NULL, '{');
+    return &x->lists[list].entries;
 }
+
+static void put_cut(struct buf *out, const char *field, struct slice text)
+{
+    text.len = text.len < EXPLAIN_TEXT_MAX ? text.len : EXPLAIN_TEXT_MAX;
+    json_text_slice_field(out, field, text);
+}
+
+static void put_where(struct buf *out, enum owner_key_state state, int64_t revision)
+{
+    json_text_string_field(out, "state", owner_key_state_name(state));
+    json_text_integer_field(out, "revision", revision);
+    buf_append_char(out, '}');
+}
+
+/* Signs of plan.h, and a blank for a key with the wanted value. */
+static const char signs[OWNER_KEY_STATES][2] = {
+    [OWNER_KEY_PRESENT] = " ",  [OWNER_KEY_MISSING] = "+", [OWNER_KEY_DIFFERS] = "~",
+    [OWNER_KEY_UNWANTED] = "-", [OWNER_KEY_OTHERS] = "=",  [OWNER_KEY_UNKNOWN] = "?",
+    [OWNER_KEY_TAKEN] = "!",
+};
 
 static void kube2sky_explain_on_key(void *data, const struct owner_key *key)
 {
     struct explanation *x = data;
-    void *list = x->keys;
-    struct owner_key *at = kube2sky_explain_place(&list, sizeof(*at), &x->key_count, &x->key_total);
-    x->keys = list;
+    struct buf *out = begin_entry(x, EXPLAIN_KEYS);
     x->states[key->state]++;
-    if (at) {
-        *at = *key;
-        at->key = kube2sky_explain_keep(x, key->key);
-        at->value = kube2sky_explain_keep(x, key->value);
+    if (!out) {
+        return;
     }
+    put_cut(out, "key", key->key);
+    if (key->value.len) {
+        put_cut(out, "value", key->value);
+    }
+    if (x->is_for_text) {
+        json_text_string_field(out, "sign", signs[key->state]);
+    }
+    put_where(out, key->state, key->revision);
 }
 
 static void on_claim(void *data, const struct owner_claim *claim)
 {
-    struct explanation *x = data;
-    void *list = x->claims;
-    struct owner_claim *at =
-        kube2sky_explain_place(&list, sizeof(*at), &x->claim_count, &x->claim_total);
-    x->claims = list;
-    if (at) {
-        *at = *claim;
-        at->key = kube2sky_explain_keep(x, claim->key);
-        at->host = kube2sky_explain_keep(x, claim->host);
-        at->winner_host = kube2sky_explain_keep(x, claim->winner_host);
-        at->winner_owner = kube2sky_explain_keep(x, claim->winner_owner);
+    struct buf *out = begin_entry(data, EXPLAIN_REVERSE);
+    char address[INET6_ADDRSTRLEN];
+    if (out) {
+        json_text_string_field(out, "address", ip_format(&claim->ip, address));
+        put_cut(out, "key", claim->key);
+        put_cut(out, "host", claim->host);
+        json_text_flag_field(out, "wins", claim->is_won);
+        put_cut(out, "winner", claim->winner_host);
+        put_cut(out, "winner_owner", claim->winner_owner);
+        put_where(out, claim->state, claim->revision);
     }
 }
 
-/* Returns whether it is listed already: a Service has names in the external zone, too. */
-static bool is_drop_listed(const struct explanation *x, const struct naming_drop *drop)
-{
-    bool is_listed = false;
-    for (size_t i = 0; i < x->drop_count && !is_listed; i++) {
-        is_listed = slice_equal(x->drops[i].what, slice_str(drop->what)) &&
-                    slice_equal(x->drops[i].value, slice_str(drop->value));
-    }
-    return is_listed;
-}
-
+/* Lists each once: a Service has names in the external zone, too. */
 static void kube2sky_explain_on_dropped(void *data, const struct naming_drop *drop)
 {
     struct explanation *x = data;
-    if (is_drop_listed(x, drop)) {
-        return;
+    struct buf *listed = &x->lists[EXPLAIN_SKIPPED].entries;
+    struct buf entry;
+    buf_init(&entry, ENTRIES_BYTES_MAX);
+    put_cut(&entry, "what", slice_str(drop->what));
+    put_cut(&entry, "value", slice_str(drop->value));
+    json_text_string_field(&entry, "reason", "cannot be part of a key");
+    buf_append_char(&entry, '}');
+    if (!memmem(buf_cstr(listed), listed->len, entry.data, entry.len)) {
+        struct buf *out = begin_entry(x, EXPLAIN_SKIPPED);
+        if (out) {
+            buf_append_slice(out, buf_slice(&entry));
+        }
     }
-    void *list = x->drops;
-    struct explain_drop *at =
-        kube2sky_explain_place(&list, sizeof(*at), &x->drop_count, &x->drop_total);
-    x->drops = list;
-    if (at) {
-        at->what = kube2sky_explain_keep(x, slice_str(drop->what));
-        at->value = kube2sky_explain_keep(x, slice_str(drop->value));
-    }
+    buf_fini(&entry);
 }
 
-/* Adds what etcd has at a name that leads here. */
-static void look_at_alias(const struct external_keys *keys, const struct alias_view *view,
-                          struct explain_alias *alias)
+/* Returns what etcd has at a name that leads here. */
+static const char *look_at_alias(const struct external_keys *keys, const struct alias_view *view,
+                                 int64_t *ret_revision)
 {
     struct buf key;
     buf_init(&key, EXPLAIN_TEXT_MAX);
@@ -140,72 +142,54 @@ static void look_at_alias(const struct external_keys *keys, const struct alias_v
     buf_append_char(&key, '/');
     buf_append_str(&key, view->label);
     bool is_ours = external_keys_owner(keys, buf_slice(&key)).len > 0;
-    alias->revision = is_ours ? external_keys_revision(keys, buf_slice(&key)) : 0;
-    alias->state = external_keys_has_other(keys, view->key, NULL, NULL) ? "foreign"
-                   : is_ours                                            ? "present"
-                                                                        : "missing";
+    *ret_revision = is_ours ? external_keys_revision(keys, buf_slice(&key)) : 0;
     buf_fini(&key);
+    return external_keys_has_other(keys, view->key, NULL, NULL) ? "foreign"
+           : is_ours                                            ? "present"
+                                                                : "missing";
 }
 
 static void on_alias(void *data, const struct alias_view *view)
 {
     struct explanation *x = data;
-    void *list = x->aliases;
-    struct explain_alias *at =
-        kube2sky_explain_place(&list, sizeof(*at), &x->alias_count, &x->alias_total);
-    x->aliases = list;
-    if (!at) {
+    struct buf *out = begin_entry(x, EXPLAIN_ALIASES);
+    const bool is_allowed = view->verdict == OVERRIDE_ALLOWED;
+    int64_t revision = 0;
+    if (!out) {
         return;
     }
-    bool is_allowed = view->verdict == OVERRIDE_ALLOWED;
-    *at = (struct explain_alias){
-        .name = kube2sky_explain_keep(x, view->name),
-        .owner_object = kube2sky_explain_keep(x, view->owner_object),
-        .winner = kube2sky_explain_keep(x, view->winner),
-        .state = is_allowed ? "taken" : "refused",
-        .reason = is_allowed ? "" : override_verdict_text(view->verdict),
-    };
-    if (view->is_won) {
-        look_at_alias(reconciler_external_keys(x->sources->reconciler), view, at);
-    }
-}
-
-static void gather_aliases(struct explanation *x)
-{
-    const struct external_aliases *aliases = reconciler_aliases(x->sources->reconciler);
-    char owner[sizeof(ALIAS_PREFIX) + EXPLAIN_ID_MAX] = ALIAS_PREFIX;
-    if (aliases) {
-        memcpy(owner + sizeof(ALIAS_PREFIX) - 1, x->id, strlen(x->id) + 1);
-        external_aliases_each(aliases, slice_str(owner), on_alias, x);
-    }
+    put_cut(out, "name", view->name);
+    put_cut(out, "claimant", view->owner_object);
+    put_cut(out, "winner", view->winner);
+    json_text_string_field(out, "reason", is_allowed ? "" : override_verdict_text(view->verdict));
+    json_text_string_field(
+        out, "state",
+        view->is_won
+            ? look_at_alias(reconciler_external_keys(x->sources->reconciler), view, &revision)
+        : is_allowed ? "taken"
+                     : "refused");
+    json_text_integer_field(out, "revision", revision);
+    buf_append_char(out, '}');
 }
 
 static void on_held_back(void *data, const struct etcd_op *op)
 {
-    struct explanation *x = data;
-    void *list = x->held;
-    struct explain_held *at =
-        kube2sky_explain_place(&list, sizeof(*at), &x->held_count, &x->held_total);
-    x->held = list;
-    if (at) {
-        at->is_delete = op->kind == ETCD_OP_DELETE;
-        at->key = kube2sky_explain_keep(x, op->key);
+    struct buf *out = begin_entry(data, EXPLAIN_HELD_BACK);
+    if (out) {
+        json_text_string_field(out, "what", op->kind == ETCD_OP_DELETE ? "delete" : "put");
+        put_cut(out, "key", op->key);
+        buf_append_char(out, '}');
     }
 }
 
 static void add_faults(struct explanation *x, const struct kube_object *object)
 {
-    if (!*object->faults) {
-        return;
-    }
-    void *list = x->faults;
-    struct explain_fault *at =
-        kube2sky_explain_place(&list, sizeof(*at), &x->fault_count, &x->fault_total);
-    x->faults = list;
-    if (at) {
-        at->kind = kube_kind_name(object->kind);
-        at->name = kube2sky_explain_keep(x, slice_str(object->name));
-        at->reason = kube2sky_explain_keep(x, slice_str(object->faults));
+    struct buf *out = *object->faults ? begin_entry(x, EXPLAIN_FAULTS) : NULL;
+    if (out) {
+        json_text_string_field(out, "kind", kube_kind_name(object->kind));
+        put_cut(out, "name", slice_str(object->name));
+        put_cut(out, "reason", slice_str(object->faults));
+        buf_append_char(out, '}');
     }
 }
 
@@ -237,9 +221,7 @@ static void gather_objects(struct explanation *x, struct slice owner)
     x->service = inventory_find(inventory, KUBE_SERVICE, slice_str(x->id));
     x->is_listed = inventory_may_delete(inventory, owner); /* if there is no such Service, that is
                                                             * certain only then */
-    x->missing = inventory_missing(inventory);
     if (!x->service) {
-        x->near_count = kube2sky_explain_near(inventory, x->id, x->near);
         return;
     }
     add_faults(x, x->service);
@@ -252,47 +234,42 @@ static void gather_objects(struct explanation *x, struct slice owner)
     owner_objects_fini(&objects);
 }
 
-static bool kube2sky_explain_is_followed(const struct explanation *x, struct slice owner)
+bool explain_follows_namespace(const struct metrics_sources *sources, const char *id)
 {
-    const struct inventory *inventory = x->sources->inventory;
-    bool is = x->sources->namespace_count == 0;
-    for (size_t i = 0; i < x->sources->namespace_count && !is; i++) {
-        is = slice_equal(x->ns, slice_str(x->sources->namespaces[i]));
+    const struct slice ns = slice_of(id, strcspn(id, "/"));
+    bool follows = sources->namespace_count == 0;
+    for (size_t i = 0; i < sources->namespace_count && !follows; i++) {
+        follows = slice_equal(ns, slice_str(sources->namespaces[i]));
     }
-    return is && (inventory_selects(inventory, owner) || !inventory_may_delete(inventory, owner));
+    return follows;
 }
 
-/* ---- Outages ---- */
-
-static struct explain_away away_of(const struct outage *outage)
+bool explain_selects_namespace(const struct metrics_sources *sources, const char *id)
 {
-    struct explain_away away = {.is_away = outage_is_away(outage), .why = outage_why(outage)};
-    int64_t now_ms = clock_monotonic_ms();
-    for (const struct outage_source *s = outage->sources; s; s = s->next) {
-        if (s->is_away && now_ms - s->since_ms > away.since_ms) {
-            away.since_ms = now_ms - s->since_ms;
-        }
-    }
-    return away;
+    char owner[OWNER_MAX];
+    (void)snprintf(owner, sizeof(owner), SERVICE_PREFIX "%s", id); /* fits */
+    return inventory_selects(sources->inventory, slice_str(owner)) ||
+           !inventory_may_delete(sources->inventory, slice_str(owner));
 }
 
 /* ---- All ---- */
 
-/* Adds the keys in the external zone. If only those have work, the report is about them. */
+/* Gathers the keys in the external zone. If only those have work, the report is about them. */
 static void gather_external(struct explanation *x, const struct owner_visitor *visitor)
 {
-    char owner[sizeof(EXTERNAL_PREFIX) + EXPLAIN_ID_MAX] = EXTERNAL_PREFIX;
+    char owner[OWNER_MAX];
     struct owner_report report;
-    memcpy(owner + sizeof(EXTERNAL_PREFIX) - 1, x->id, strlen(x->id) + 1);
+    (void)snprintf(owner, sizeof(owner), EXTERNAL_PREFIX "%s", x->id); /* fits */
     owner_report(x->sources->reconciler, slice_str(owner), visitor, &report);
     if (report.puts + report.deletes > 0 && x->report.puts + x->report.deletes == 0) {
         x->report = report;
     }
 }
 
-void explain_gather(const struct metrics_sources *sources, const char *id, struct explanation *x)
+static void explain_gather(struct explanation *x)
 {
-    char owner[sizeof(owner_prefix) + EXPLAIN_ID_MAX];
+    const struct metrics_sources *sources = x->sources;
+    const struct external_aliases *aliases = reconciler_aliases(sources->reconciler);
     const struct owner_visitor visitor = {
         .key = kube2sky_explain_on_key,
         .claim = on_claim,
@@ -300,35 +277,17 @@ void explain_gather(const struct metrics_sources *sources, const char *id, struc
         .held_back = on_held_back,
         .data = x,
     };
-    *x = (struct explanation){.sources = sources};
-    arena_init(&x->arena, TEXTS_BYTES_MAX);
-    memcpy(x->id, id, strlen(id) + 1);
-    x->ns = slice_of(x->id, strcspn(x->id, "/"));
-    memcpy(owner, owner_prefix, sizeof(owner_prefix));
-    memcpy(owner + sizeof(owner_prefix) - 1, id, strlen(id) + 1);
-    x->is_followed = kube2sky_explain_is_followed(x, slice_str(owner));
+    char owner[OWNER_MAX];
+    x->is_followed =
+        explain_follows_namespace(sources, x->id) && explain_selects_namespace(sources, x->id);
+    (void)snprintf(owner, sizeof(owner), SERVICE_PREFIX "%s", x->id); /* fits */
     gather_objects(x, slice_str(owner));
     owner_report(sources->reconciler, slice_str(owner), &visitor, &x->report);
     gather_external(x, &visitor);
-    gather_aliases(x);
-    x->etcd = away_of(sources->etcd_outage);
-    x->api = away_of(kube_source_outage(sources->kube_source));
-}
-
-void explain_fini(struct explanation *x)
-{
-    arena_fini(&x->arena);
-    free(x->keys);
-    free(x->claims);
-    free(x->drops);
-    free(x->aliases);
-    free(x->held);
-    free(x->faults);
-}
-
-bool explain_is_absent(const struct explanation *x)
-{
-    return !x->service && x->key_total == 0 && x->held_total == 0;
+    if (aliases) {
+        (void)snprintf(owner, sizeof(owner), ALIAS_PREFIX "%s", x->id); /* fits */
+        external_aliases_each(aliases, slice_str(owner), on_alias, x);
+    }
 }
 
 static void kube2sky_explain_reject(const char *service, bool is_text, struct buf *out)
@@ -342,34 +301,28 @@ static void kube2sky_explain_reject(const char *service, bool is_text, struct bu
     buf_append_str(out, ",\"error\":\"" EXPLAIN_EXPECTED "\"}\n");
 }
 
-static int status_of(const struct explanation *x)
-{
-    if (!explain_is_absent(x)) {
-        return 200;
-    }
-    return x->is_followed && !x->is_listed ? 503 : 404;
-}
-
 void explain_page_handle(void *data, const struct http_request *request, struct http_reply *reply)
 {
     const char *service = http_request_arg(request, "service");
-    bool is_text = http_request_arg(request, "text") != NULL;
-    char id[EXPLAIN_ID_MAX + 1];
-    struct explanation x;
-    reply->content_type = is_text ? reply->content_type : "application/json";
-    if (!service || !explain_parse(service, id)) {
+    struct explanation x = {.sources = data,
+                            .is_for_text = http_request_arg(request, "text") != NULL};
+    reply->content_type = x.is_for_text ? reply->content_type : "application/json";
+    if (!service || !explain_parse(service, x.id)) {
         reply->status = 400;
-        kube2sky_explain_reject(service ? service : "", is_text, &reply->body);
+        kube2sky_explain_reject(service ? service : "", x.is_for_text, &reply->body);
         return;
     }
-    explain_gather(data, id, &x);
-    reply->status = status_of(&x);
-    if (is_text) {
-        explain_text(&x, &reply->body);
-    } else {
-        explain_json(&x, &reply->body);
+    for (size_t i = 0; i < EXPLAIN_LISTS; i++) {
+        buf_init(&x.lists[i].entries, ENTRIES_BYTES_MAX);
     }
-    explain_fini(&x);
+    explain_gather(&x);
+    const bool is_absent =
+        !x.service && x.lists[EXPLAIN_KEYS].total == 0 && x.lists[EXPLAIN_HELD_BACK].total == 0;
+    reply->status = !is_absent ? 200 : x.is_followed && !x.is_listed ? 503 : 404;
+    explain_page_write(&x, is_absent, &reply->body);
+    for (size_t i = 0; i < EXPLAIN_LISTS; i++) {
+        buf_fini(&x.lists[i].entries);
+    }
 }
 
 enum { TARGET_MAX = 4096 };

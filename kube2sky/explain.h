@@ -9,7 +9,6 @@
 #include <stdint.h>
 
 #include "common/base/addr.h"
-#include "common/base/arena.h"
 #include "common/base/attributes.h"
 #include "common/base/buf.h"
 #include "common/base/err.h"
@@ -26,48 +25,25 @@ enum { EXPLAIN_LIST_MAX = 1000, EXPLAIN_NEAR_MAX = 5, EXPLAIN_TEXT_MAX = 1024 };
 /* Limits of namespace and name, as in DNS; a kube-apiserver allows less. */
 enum { EXPLAIN_PART_MAX = 253, EXPLAIN_ID_MAX = 2 * EXPLAIN_PART_MAX + 1 };
 
-struct explain_drop {
-    struct slice what; /* "port name" */
-    struct slice value;
+/* Lists of the page, in its order. */
+enum explain_list {
+    EXPLAIN_FAULTS,
+    EXPLAIN_SKIPPED, /* what cannot be part of a key */
+    EXPLAIN_KEYS,
+    EXPLAIN_REVERSE,
+    EXPLAIN_HELD_BACK,
+    EXPLAIN_ALIASES, /* external names that lead to the Service, or would (external_aliases.h) */
+    EXPLAIN_LISTS
 };
 
-struct explain_fault {
-    const char *kind; /* "services" */
-    struct slice name;
-    struct slice reason;
-};
-
-/* An external name that leads to the Service, or would (external_aliases.h). */
-struct explain_alias {
-    struct slice name;         /* as given */
-    struct slice owner_object; /* "svc/default/web", "ingress/default/shop" */
-    struct slice winner;       /* empty: nobody */
-    const char *state;         /* "present", "missing", "taken", "foreign", "refused" */
-    const char *reason;        /* of a refusal, else "" */
-    int64_t revision;
-};
-
-struct explain_held {
-    bool is_delete;
-    struct slice key;
-};
-
-struct explain_away {
-    bool is_away;
-    int64_t since_ms; /* its age */
-    const char *why;  /* "": unknown; borrowed */
-};
-
-/* Each list has the first EXPLAIN_LIST_MAX entries, and the number of all. */
+/* What is known of a Service, gathered for one page. */
 struct explanation {
-    struct arena arena;                /* holds all slices but `id` */
+    const struct metrics_sources *sources;
+    bool is_for_text;                  /* with the members that only the form of the text has */
     char id[EXPLAIN_ID_MAX + 1];       /* "default/web", in lower case */
-    struct slice ns;                   /* part of `id` */
     const struct kube_object *service; /* borrowed until the next change; NULL: absent */
     bool is_listed;                    /* all Services of its namespace are known */
     bool is_followed;                  /* its namespace is followed, as far as is known */
-    const char *missing;               /* kinds that are not listed yet; NULL: none */
-    const struct metrics_sources *sources;
 
     /* Addresses of a headless Service; for other Services they are not stored */
     size_t ready;
@@ -75,22 +51,10 @@ struct explanation {
 
     struct owner_report report;
     size_t states[OWNER_KEY_STATES]; /* its own keys, counted */
-    struct owner_key *keys;
-    size_t key_count, key_total;
-    struct owner_claim *claims;
-    size_t claim_count, claim_total;
-    struct explain_drop *drops;
-    size_t drop_count, drop_total;
-    struct explain_alias *aliases;
-    size_t alias_count, alias_total;
-    struct explain_held *held;
-    size_t held_count, held_total;
-    struct explain_fault *faults;
-    size_t fault_count, fault_total;
-
-    char near[EXPLAIN_NEAR_MAX][EXPLAIN_ID_MAX + 1];
-    size_t near_count;
-    struct explain_away etcd, api;
+    struct {
+        struct buf entries;  /* as JSON: the first EXPLAIN_LIST_MAX ones, */
+        size_t count, total; /* and the number of all */
+    } lists[EXPLAIN_LISTS];
 };
 
 /* Writes the id of NAMESPACE/SERVICE. Returns false if the text is not of that form, which
@@ -98,21 +62,18 @@ struct explanation {
 #define EXPLAIN_EXPECTED "expected NAMESPACE/SERVICE, such as default/kubernetes"
 bool explain_parse(const char *text, char ret_id[EXPLAIN_ID_MAX + 1]) MUST_CHECK;
 
-/* Fills ret_explanation for an id of explain_parse; explain_fini frees it. */
-void explain_gather(const struct metrics_sources *sources, const char *id,
-                    struct explanation *ret_explanation);
-void explain_fini(struct explanation *x);
-
-/* Returns whether there is no such Service, and nothing of it is left in etcd. */
-bool explain_is_absent(const struct explanation *x);
+/* Return whether kube2sky follows the namespace of such an id, by --namespaces and, as far as the
+ * Namespaces are known, by --namespace-labels. */
+bool explain_follows_namespace(const struct metrics_sources *sources, const char *id);
+bool explain_selects_namespace(const struct metrics_sources *sources, const char *id);
 
 /* Finds existing Services that id may have meant; returns their number. */
 size_t kube2sky_explain_near(const struct inventory *inventory, const char *id,
                              char ret_near[EXPLAIN_NEAR_MAX][EXPLAIN_ID_MAX + 1]);
 
-/* Append the page, as JSON and as text. */
-void explain_json(const struct explanation *x, struct buf *out);
-void explain_text(const struct explanation *x, struct buf *out);
+/* Appends the page: JSON, of which a form makes the text; for a Service of which nothing is left in
+ * etcd (is_absent) with another one. */
+void explain_page_write(const struct explanation *x, bool is_absent, struct buf *out);
 
 /* Serves the page: an http_handler; data is a struct metrics_sources. Sends 200; 400 for a text
  * that is no NAMESPACE/SERVICE; 404 for a Service that does not exist; 503 while Services are not

@@ -24,17 +24,6 @@ struct search {
     size_t compared;
 };
 
-static void kube2sky_explain_near_split(struct slice id, struct slice *ret_ns,
-                                        struct slice *ret_name)
-{
-    size_t at = 0;
-    while (at < id.len && id.ptr[at] != '/') {
-        at++;
-    }
-    *ret_ns = slice_of(id.ptr, at);
-    *ret_name = at < id.len ? slice_of(id.ptr + at + 1, id.len - at - 1) : slice_of(NULL, 0);
-}
-
 static size_t kube2sky_explain_near_max_distance(struct slice word)
 {
     return word.len >= LONG_WORD ? 2 : 1;
@@ -81,8 +70,8 @@ static bool kube2sky_explain_near_consider(void *data, struct slice id,
                                            const struct kube_object *object UNUSED)
 {
     struct search *s = data;
-    struct slice ns, name;
-    kube2sky_explain_near_split(id, &ns, &name);
+    struct slice name = id;
+    const struct slice ns = slice_cut(&name, '/');
     unsigned far = kube2sky_explain_near_distance(s, ns, name);
     if (far < FAR) {
         kube2sky_explain_near_add(s, id, far);
@@ -93,8 +82,8 @@ static bool kube2sky_explain_near_consider(void *data, struct slice id,
 size_t kube2sky_explain_near(const struct inventory *inventory, const char *id,
                              char ret_near[EXPLAIN_NEAR_MAX][EXPLAIN_ID_MAX + 1])
 {
-    struct search s = {.near = ret_near};
-    kube2sky_explain_near_split(slice_str(id), &s.ns, &s.name);
+    struct search s = {.near = ret_near, .name = slice_str(id)};
+    s.ns = slice_cut(&s.name, '/');
     inventory_each(inventory, KUBE_SERVICE, kube2sky_explain_near_consider, &s);
     return s.count;
 }

@@ -1,24 +1,38 @@
 /* Writes an explanation as JSON and, for people, as text: a form over the same JSON with some more
  * members. */
-#include <inttypes.h>
 #include <stdio.h>
 
+#include "common/base/clock.h"
 #include "common/base/json_text.h"
-#include "common/base/utc_time.h"
+#include "common/base/outage.h"
 #include "common/live/live_form.h"
 #include "kube2sky/api/kube_object.h"
 #include "kube2sky/explain.h"
+#include "kube2sky/kube_source.h"
 #include "kube2sky/naming/causes.h"
+#include "kube2sky/naming/contract.h"
+#include "kube2sky/naming/inventory.h"
 #include "kube2sky/reconcile/reconciler.h"
 
 /* ---- JSON ---- */
 
-/* Ends a list with the number of entries left out. */
-static void end_explained_list(struct buf *out, const char *name_more, size_t count, size_t total)
+/* Appends a list, and the number of entries left out. */
+static void service_put_list(const struct explanation *x, enum explain_list list, struct buf *out)
 {
+    static const char *const names[][2] = {
+        [EXPLAIN_FAULTS] = {"faults", "faults_more"},
+        [EXPLAIN_SKIPPED] = {"skipped", "skipped_more"},
+        [EXPLAIN_KEYS] = {"keys", "keys_more"},
+        [EXPLAIN_REVERSE] = {"reverse", "reverse_more"},
+        [EXPLAIN_HELD_BACK] = {"held_back", "held_back_more"},
+        [EXPLAIN_ALIASES] = {"aliases", "aliases_more"},
+    };
+    const size_t more = x->lists[list].total - x->lists[list].count;
+    json_text_open(out, names[list][0], '[');
+    buf_append_slice(out, buf_slice(&x->lists[list].entries));
     buf_append_char(out, ']');
-    if (total > count) {
-        json_text_number_field(out, name_more, total - count);
+    if (more > 0) {
+        json_text_number_field(out, names[list][1], more);
     }
 }
 
@@ -31,9 +45,13 @@ static void service_put_ports(const struct kube_service *service, struct buf *ou
         json_text_open(out, NULL, '{');
         json_text_string_field(out, "name", port->name);
         json_text_string_field(out, "protocol", port->protocol);
-        buf_printf(out, ",\"port\":%" PRId32 "}", port->port);
+        json_text_integer_field(out, "port", port->port);
+        buf_append_char(out, '}');
     }
-    end_explained_list(out, "ports_more", count, service->port_count);
+    buf_append_char(out, ']');
+    if (service->port_count > count) {
+        json_text_number_field(out, "ports_more", service->port_count - count);
+    }
 }
 
 static void service_put_service(const struct explanation *x, struct buf *out)
@@ -72,38 +90,18 @@ static void service_put_labels(const struct explanation *x, struct buf *out)
 
 static void service_put_absent(const struct explanation *x, struct buf *out)
 {
+    char near[EXPLAIN_NEAR_MAX][EXPLAIN_ID_MAX + 1];
+    const size_t near_count = kube2sky_explain_near(x->sources->inventory, x->id, near);
     json_text_flag_field(out, "followed", x->is_followed);
     service_put_labels(x, out);
     if (x->sources->label_selector && *x->sources->label_selector) {
         json_text_string_field(out, "label_selector", x->sources->label_selector);
     }
     json_text_open(out, "near", '[');
-    for (size_t i = 0; i < x->near_count; i++) {
-        json_text_string_field(out, NULL, x->near[i]);
+    for (size_t i = 0; i < near_count; i++) {
+        json_text_string_field(out, NULL, near[i]);
     }
     buf_append_char(out, ']');
-}
-
-static void service_put_faults(const struct explanation *x, struct buf *out)
-{
-    json_text_open(out, "faults", '[');
-    for (size_t i = 0; i < x->fault_count; i++) {
-        json_text_open(out, NULL, '{');
-        json_text_string_field(out, "kind", x->faults[i].kind);
-        json_text_slice_field(out, "name", x->faults[i].name);
-        json_text_slice_field(out, "reason", x->faults[i].reason);
-        buf_append_char(out, '}');
-    }
-    end_explained_list(out, "faults_more", x->fault_count, x->fault_total);
-    json_text_open(out, "skipped", '[');
-    for (size_t i = 0; i < x->drop_count; i++) {
-        json_text_open(out, NULL, '{');
-        json_text_slice_field(out, "what", x->drops[i].what);
-        json_text_slice_field(out, "value", x->drops[i].value);
-        json_text_string_field(out, "reason", "cannot be part of a key");
-        buf_append_char(out, '}');
-    }
-    end_explained_list(out, "skipped_more", x->drop_count, x->drop_total);
 }
 
 static void service_put_state(const struct explanation *x, struct buf *out)
@@ -120,125 +118,53 @@ static void service_put_state(const struct explanation *x, struct buf *out)
     json_text_number_field(out, "deletes", report->deletes);
     buf_append_char(out, '}');
     if (report->changed_ms) {
-        buf_printf(out, ",\"changed_ms\":%" PRId64, report->changed_ms);
+        json_text_integer_field(out, "changed_ms", report->changed_ms);
     }
     if (report->is_contested) {
         json_text_open(out, "contested", '{');
         json_text_number_field(out, "restored", report->restored);
-        buf_printf(out, ",\"rest_ms\":%" PRId64, report->rest_ms);
+        json_text_integer_field(out, "rest_ms", report->rest_ms);
         json_text_slice_field(out, "key", report->contested_key);
         buf_append_char(out, '}');
     }
     if (report->is_refused) {
-        buf_printf(out, ",\"refused\":{\"retry_ms\":%" PRId64, report->retry_ms);
+        json_text_open(out, "refused", '{');
+        json_text_integer_field(out, "retry_ms", report->retry_ms);
         json_text_string_field(out, "reason", report->refusal);
         buf_append_char(out, '}');
     }
 }
 
-/* Signs of plan.h, and a blank for a key with the wanted value. */
-static const char signs[OWNER_KEY_STATES][2] = {
-    [OWNER_KEY_PRESENT] = " ",  [OWNER_KEY_MISSING] = "+", [OWNER_KEY_DIFFERS] = "~",
-    [OWNER_KEY_UNWANTED] = "-", [OWNER_KEY_OTHERS] = "=",  [OWNER_KEY_UNKNOWN] = "?",
-    [OWNER_KEY_TAKEN] = "!",
-};
-
-static void service_put_where(enum owner_key_state state, int64_t revision, struct buf *out)
-{
-    json_text_string_field(out, "state", owner_key_state_name(state));
-    json_text_number_field(out, "revision", (uint64_t)revision);
-    buf_append_char(out, '}');
-}
-
-static void service_put_keys(const struct explanation *x, bool is_for_text, struct buf *out)
+static void service_put_counts(const struct explanation *x, struct buf *out)
 {
     json_text_open(out, "counts", '{');
     for (size_t i = 0; i < OWNER_KEY_STATES; i++) {
         json_text_number_field(out, owner_key_state_name((enum owner_key_state)i), x->states[i]);
     }
     buf_append_char(out, '}');
-    json_text_open(out, "keys", '[');
-    for (size_t i = 0; i < x->key_count; i++) {
-        const struct owner_key *key = &x->keys[i];
-        json_text_open(out, NULL, '{');
-        json_text_slice_field(out, "key", key->key);
-        if (key->value.len) {
-            json_text_slice_field(out, "value", key->value);
-        }
-        if (is_for_text) {
-            json_text_string_field(out, "sign", signs[key->state]);
-        }
-        service_put_where(key->state, key->revision, out);
-    }
-    end_explained_list(out, "keys_more", x->key_count, x->key_total);
-}
-
-static void service_put_claims(const struct explanation *x, struct buf *out)
-{
-    char text[INET6_ADDRSTRLEN];
-    json_text_open(out, "reverse", '[');
-    for (size_t i = 0; i < x->claim_count; i++) {
-        const struct owner_claim *claim = &x->claims[i];
-        json_text_open(out, NULL, '{');
-        json_text_string_field(out, "address", ip_format(&claim->ip, text));
-        json_text_slice_field(out, "key", claim->key);
-        json_text_slice_field(out, "host", claim->host);
-        json_text_flag_field(out, "wins", claim->is_won);
-        json_text_slice_field(out, "winner", claim->winner_host);
-        json_text_slice_field(out, "winner_owner", claim->winner_owner);
-        service_put_where(claim->state, claim->revision, out);
-    }
-    end_explained_list(out, "reverse_more", x->claim_count, x->claim_total);
-    json_text_open(out, "held_back", '[');
-    for (size_t i = 0; i < x->held_count; i++) {
-        json_text_open(out, NULL, '{');
-        json_text_string_field(out, "what", x->held[i].is_delete ? "delete" : "put");
-        json_text_slice_field(out, "key", x->held[i].key);
-        buf_append_char(out, '}');
-    }
-    end_explained_list(out, "held_back_more", x->held_count, x->held_total);
-}
-
-static void service_put_aliases(const struct explanation *x, struct buf *out)
-{
-    json_text_open(out, "aliases", '[');
-    for (size_t i = 0; i < x->alias_count; i++) {
-        const struct explain_alias *alias = &x->aliases[i];
-        json_text_open(out, NULL, '{');
-        json_text_slice_field(out, "name", alias->name);
-        json_text_slice_field(out, "claimant", alias->owner_object);
-        json_text_slice_field(out, "winner", alias->winner);
-        json_text_string_field(out, "reason", alias->reason);
-        json_text_string_field(out, "state", alias->state);
-        json_text_number_field(out, "revision", (uint64_t)alias->revision);
-        buf_append_char(out, '}');
-    }
-    end_explained_list(out, "aliases_more", x->alias_count, x->alias_total);
 }
 
 /* Prints which objects the latest changes of an owner's keys come from: those of the Service, or of
  * the external names that lead to it. */
 static void service_put_changes(const struct explanation *x, const char *list, const char *prefix,
-                                bool is_for_text, struct buf *out)
+                                struct buf *out)
 {
-    char owner[sizeof("alias/") + EXPLAIN_ID_MAX];
+    char owner[sizeof(ALIAS_PREFIX) + EXPLAIN_ID_MAX];
     const struct cause *cause;
     (void)snprintf(owner, sizeof(owner), "%s%s", prefix, x->id);
     json_text_open(out, list, '[');
     for (size_t i = 0; (cause = reconciler_cause(x->sources->reconciler, slice_str(owner), i));
          i++) {
         json_text_open(out, NULL, '{');
-        json_text_open(out, "time", '"');
-        utc_time_append_ms(cause->time_ms, out);
-        buf_printf(out, "\",\"time_ms\":%" PRId64, cause->time_ms);
-        json_text_number_field(out, "revision", (uint64_t)cause->revision);
+        json_text_time_fields(out, cause->time_ms);
+        json_text_integer_field(out, "revision", cause->revision);
         json_text_string_field(out, "kind", cause->kind);
         json_text_string_field(out, "object", cause->object);
         json_text_string_field(out, "resource_version", cause->version);
         json_text_flag_field(out, "deleted", cause->is_deleted);
         json_text_number_field(out, "puts", cause->puts);
         json_text_number_field(out, "deletes", cause->deletes);
-        if (is_for_text) {
+        if (x->is_for_text) {
             json_text_number_field(out, "others", cause->objects - 1);
         }
         buf_append_char(out, '}');
@@ -246,39 +172,45 @@ static void service_put_changes(const struct explanation *x, const char *list, c
     buf_append_char(out, ']');
 }
 
-static void service_put_away(const char *name, const struct explain_away *away, bool is_for_text,
+static void service_put_away(const char *name, const struct outage *outage, bool is_for_text,
                              struct buf *out)
 {
+    const int64_t now_ms = clock_monotonic_ms();
+    int64_t away_ms = 0;
+    for (const struct outage_source *s = outage->sources; s; s = s->next) {
+        away_ms = s->is_away && now_ms - s->since_ms > away_ms ? now_ms - s->since_ms : away_ms;
+    }
     json_text_open(out, name, '{');
-    json_text_flag_field(out, "connected", !away->is_away);
-    if (away->is_away) {
-        json_text_number_field(out, "away_s", (uint64_t)away->since_ms / 1000);
-        json_text_string_field(out, "reason", away->why);
+    json_text_flag_field(out, "connected", !outage_is_away(outage));
+    if (outage_is_away(outage)) {
+        json_text_integer_field(out, "away_s", away_ms / 1000);
+        json_text_string_field(out, "reason", outage_why(outage));
     }
     if (is_for_text) {
-        json_text_number_field(out, "away_ms", (uint64_t)away->since_ms);
+        json_text_integer_field(out, "away_ms", away_ms);
     }
     buf_append_char(out, '}');
 }
 
-static void service_put_surroundings(const struct explanation *x, bool is_for_text, struct buf *out)
+static void service_put_surroundings(const struct explanation *x, struct buf *out)
 {
+    const char *missing = inventory_missing(x->sources->inventory);
     json_text_open(out, "leader", '{');
     json_text_flag_field(out, "is_leader", x->report.is_leading);
     json_text_string_field(out, "id", x->report.leader);
     buf_append_char(out, '}');
-    service_put_away("etcd", &x->etcd, is_for_text, out);
-    service_put_away("api", &x->api, is_for_text, out);
-    if (x->missing) {
-        json_text_string_field(out, "not_listed", x->missing);
+    service_put_away("etcd", x->sources->etcd_outage, x->is_for_text, out);
+    service_put_away("api", kube_source_outage(x->sources->kube_source), x->is_for_text, out);
+    if (missing) {
+        json_text_string_field(out, "not_listed", missing);
     }
-    if (is_for_text) {
+    if (x->is_for_text) {
         json_text_flag_field(out, "listed", x->is_listed);
         json_text_flag_field(out, "electing", x->report.is_electing);
     }
 }
 
-static void service_put_page(const struct explanation *x, bool is_for_text, struct buf *out)
+static void service_put_page(const struct explanation *x, struct buf *out)
 {
     buf_append_char(out, '{');
     json_text_string_field(out, "service", x->id);
@@ -291,20 +223,18 @@ static void service_put_page(const struct explanation *x, bool is_for_text, stru
     } else {
         service_put_absent(x, out);
     }
-    service_put_faults(x, out);
+    service_put_list(x, EXPLAIN_FAULTS, out);
+    service_put_list(x, EXPLAIN_SKIPPED, out);
     service_put_state(x, out);
-    service_put_keys(x, is_for_text, out);
-    service_put_claims(x, out);
-    service_put_aliases(x, out);
-    service_put_changes(x, "changes", "svc/", is_for_text, out);
-    service_put_changes(x, "alias_changes", "alias/", is_for_text, out);
-    service_put_surroundings(x, is_for_text, out);
+    service_put_counts(x, out);
+    service_put_list(x, EXPLAIN_KEYS, out);
+    service_put_list(x, EXPLAIN_REVERSE, out);
+    service_put_list(x, EXPLAIN_HELD_BACK, out);
+    service_put_list(x, EXPLAIN_ALIASES, out);
+    service_put_changes(x, "changes", SERVICE_PREFIX, out);
+    service_put_changes(x, "alias_changes", ALIAS_PREFIX, out);
+    service_put_surroundings(x, out);
     buf_append_str(out, "}\n");
-}
-
-void explain_json(const struct explanation *x, struct buf *out)
-{
-    service_put_page(x, false, out);
 }
 
 /* ---- Text ---- */
@@ -379,10 +309,14 @@ static const char page_form[] =
 /* Room for lists of texts of which each character takes six bytes. */
 enum { TEXT_JSON_MAX = 128 * 1024 * 1024 };
 
-void explain_text(const struct explanation *x, struct buf *out)
+void explain_page_write(const struct explanation *x, bool is_absent, struct buf *out)
 {
     struct buf json;
+    if (!x->is_for_text) {
+        service_put_page(x, out);
+        return;
+    }
     buf_init(&json, TEXT_JSON_MAX);
-    service_put_page(x, true, &json);
-    live_form_page(explain_is_absent(x) ? absent_form : page_form, &json, out);
+    service_put_page(x, &json);
+    live_form_page(is_absent ? absent_form : page_form, &json, out);
 }

@@ -1,7 +1,6 @@
 #include "kube2sky/service_wait.h"
 
 #include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,7 +10,6 @@
 #include "kube2sky/api/kube_object.h"
 #include "kube2sky/explain.h"
 #include "kube2sky/kube_source.h"
-#include "kube2sky/naming/contract.h"
 #include "kube2sky/naming/inventory.h"
 #include "kube2sky/reconcile/reconciler.h"
 
@@ -93,24 +91,6 @@ static enum http_wait_state service_wait_look(void *data, void *look_item, struc
 
 /* ---- Requests ---- */
 
-static bool service_wait_follows(const struct metrics_sources *sources, const char *ns)
-{
-    bool follows = sources->namespace_count == 0;
-    for (size_t i = 0; i < sources->namespace_count && !follows; i++) {
-        follows = strcmp(sources->namespaces[i], ns) == 0;
-    }
-    return follows;
-}
-
-/* Returns false if the Namespaces are known, and the Service's is not selected. */
-static bool service_wait_is_selected(const struct metrics_sources *sources, const char *id)
-{
-    char owner[sizeof(SERVICE_PREFIX) + EXPLAIN_ID_MAX];
-    (void)snprintf(owner, sizeof(owner), SERVICE_PREFIX "%s", id); /* fits */
-    return inventory_selects(sources->inventory, slice_str(owner)) ||
-           !inventory_may_delete(sources->inventory, slice_str(owner));
-}
-
 /* Fills in the item. False: the reply says what is expected. */
 static bool service_wait_parse(const struct metrics_sources *sources,
                                const struct http_request *request, struct service_wait_item *item,
@@ -131,8 +111,8 @@ static bool service_wait_parse(const struct metrics_sources *sources,
     }
     memcpy(item->version, version, strlen(version) + 1);
     memcpy(item->ns, item->id, strcspn(item->id, "/")); /* the rest is 0 */
-    const bool is_followed = service_wait_follows(sources, item->ns);
-    if (!is_followed || !service_wait_is_selected(sources, item->id)) {
+    const bool is_followed = explain_follows_namespace(sources, item->id);
+    if (!is_followed || !explain_selects_namespace(sources, item->id)) {
         reply->status = HTTP_NOT_FOUND;
         buf_printf(&reply->body, "service `%s`: its namespace is %s\n", item->id,
                    is_followed ? "not matched by --namespace-labels" : "none of --namespaces");

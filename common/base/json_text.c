@@ -2,6 +2,8 @@
 
 #include <inttypes.h>
 
+#include "common/base/utc_time.h"
+
 /* Returns the length of the UTF-8 character that begins here (RFC 3629); 0: invalid. */
 static size_t character_len(const uint8_t *p, size_t left)
 {
@@ -84,6 +86,12 @@ void json_text_number_field(struct buf *out, const char *name, uint64_t value)
     buf_printf(out, "%" PRIu64, value);
 }
 
+void json_text_integer_field(struct buf *out, const char *name, int64_t value)
+{
+    append_member(out, name);
+    buf_printf(out, "%" PRId64, value);
+}
+
 void json_text_flag_field(struct buf *out, const char *name, bool value)
 {
     append_member(out, name);
@@ -94,4 +102,12 @@ void json_text_open(struct buf *out, const char *name, char first)
 {
     append_member(out, name);
     buf_append_char(out, first);
+}
+
+void json_text_time_fields(struct buf *out, int64_t time_ms)
+{
+    json_text_open(out, "time", '"');
+    utc_time_append_ms(time_ms, out);
+    buf_append_char(out, '"');
+    json_text_integer_field(out, "time_ms", time_ms);
 }

@@ -18,7 +18,11 @@ void json_text_string(struct buf *out, struct slice bytes);
 void json_text_string_field(struct buf *out, const char *name, const char *value);
 void json_text_slice_field(struct buf *out, const char *name, struct slice value);
 void json_text_number_field(struct buf *out, const char *name, uint64_t value);
+void json_text_integer_field(struct buf *out, const char *name, int64_t value);
 void json_text_flag_field(struct buf *out, const char *name, bool value);
+
+/* Appends a time as two fields: "time":"2026-05-01T03:12:00.000Z","time_ms":1777605120000. */
+void json_text_time_fields(struct buf *out, int64_t time_ms);
 
 /* Begins such a field whose value the caller appends from its second byte on: `{`, `[`, `"`. */
 void json_text_open(struct buf *out, const char *name, char first);

@@ -38,7 +38,9 @@ UNIT_TEST(test_fields)
     json_text_open(&out, NULL, '{');
     json_text_string_field(&out, "why", "a \"b\"");
     json_text_number_field(&out, "count", UINT64_MAX);
+    json_text_integer_field(&out, "lag", INT64_MIN);
     json_text_flag_field(&out, "is", true);
+    json_text_time_fields(&out, 1777605120001);
     json_text_open(&out, "list", '[');
     json_text_slice_field(&out, NULL, slice_str(""));
     json_text_flag_field(&out, NULL, false);
@@ -46,7 +48,9 @@ UNIT_TEST(test_fields)
     json_text_open(&out, NULL, '{');
     buf_append_str(&out, "}]}");
     assert_string_equal(buf_cstr(&out),
-                        "{\"why\":\"a \\\"b\\\"\",\"count\":18446744073709551615,\"is\":true,"
+                        "{\"why\":\"a \\\"b\\\"\",\"count\":18446744073709551615,"
+                        "\"lag\":-9223372036854775808,\"is\":true,"
+                        "\"time\":\"2026-05-01T03:12:00.001Z\",\"time_ms\":1777605120001,"
                         "\"list\":[\"\",false,\n{}]}");
     buf_fini(&out);
 }
