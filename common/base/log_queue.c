@@ -4,7 +4,6 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <string.h>
 #include <time.h>
@@ -13,6 +12,7 @@
 #include "common/base/attributes.h"
 #include "common/base/log_line_internal.h"
 #include "common/base/privileges.h"
+#include "common/base/threads.h"
 
 /* Has room for the thread's one large variable, a line; sanitizers multiply that. */
 enum { STACK_BYTES = 256 * 1024 };
@@ -291,15 +291,11 @@ static int log_queue_start_thread(void)
 {
     pthread_t thread;
     pthread_attr_t attributes;
-    sigset_t all, before;
-    sigfillset(&all);
     /* Only the creation can fail with such arguments. */
     (void)pthread_attr_init(&attributes);
     (void)pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
     (void)pthread_attr_setstacksize(&attributes, STACK_BYTES);
-    (void)pthread_sigmask(SIG_SETMASK, &all, &before);
-    int r = -pthread_create(&thread, &attributes, log_queue_run, NULL);
-    (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+    int r = thread_start(&thread, &attributes, log_queue_run, NULL);
     (void)pthread_attr_destroy(&attributes);
     return r;
 }

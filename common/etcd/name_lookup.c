@@ -2,13 +2,13 @@
 
 #include <netdb.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/base/attributes.h"
 #include "common/base/privileges.h"
+#include "common/base/threads.h"
 #include "common/base/xalloc.h"
 
 struct name_lookup {
@@ -93,23 +93,6 @@ static void on_done(struct ev_loop *loop, ev_async *w, int events UNUSED)
     name_lookup_free(lookup);
 }
 
-/* Blocks all signals in the thread: the main thread handles them. */
-static int name_lookup_start_thread(struct name_lookup *lookup)
-{
-    pthread_t thread;
-    pthread_attr_t attributes;
-    sigset_t all, before;
-    sigfillset(&all);
-    /* None of these fails with such arguments. */
-    (void)pthread_attr_init(&attributes);
-    (void)pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-    (void)pthread_sigmask(SIG_SETMASK, &all, &before);
-    int error = pthread_create(&thread, &attributes, name_lookup_run, lookup);
-    (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
-    (void)pthread_attr_destroy(&attributes);
-    return error;
-}
-
 struct name_lookup *name_lookup_start(const struct name_lookup_config *config)
 {
     struct name_lookup *lookup = xcalloc(1, sizeof(*lookup));
@@ -122,10 +105,13 @@ struct name_lookup *name_lookup_start(const struct name_lookup_config *config)
     ev_async_init(&lookup->done, on_done);
     lookup->done.data = lookup;
     ev_async_start(config->loop, &lookup->done);
-    int error = name_lookup_start_thread(lookup);
-    if (error) {
+    pthread_t thread;
+    int r = thread_start(&thread, NULL, name_lookup_run, lookup);
+    if (r == 0) {
+        (void)pthread_detach(thread); /* cannot fail: it is joinable */
+    } else {
         err_set(&lookup->err, ERR_UNAVAILABLE, "look up `%s`: no thread: %s", lookup->host,
-                strerror(error));
+                err_code_text(r));
         lookup->is_finished = true;
         ev_async_send(config->loop, &lookup->done);
     }

@@ -7,8 +7,8 @@
 #include <stdlib.h>
 
 #include "common/base/clock.h"
-#include "common/base/low_priority.h"
 #include "common/base/privileges.h"
+#include "common/base/threads.h"
 #include "common/base/xalloc.h"
 
 enum {

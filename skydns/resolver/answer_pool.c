@@ -8,8 +8,8 @@
 #include <string.h>
 
 #include "common/base/clock.h"
-#include "common/base/low_priority.h"
 #include "common/base/privileges.h"
+#include "common/base/threads.h"
 #include "common/base/xalloc.h"
 #include "skydns/engine/engine.h"
 #include "skydns/publish/publisher.h"

@@ -87,7 +87,7 @@ struct answer_pool_config {
     const struct answer_lane *lanes;
     unsigned lane_count;         /* 1 to POOL_THREADS_MAX threads */
     bool may_scan;               /* the walker */
-    int nice;                    /* low_priority.h; 0: no lower priority */
+    int nice;                    /* threads.h; 0: no lower priority */
     uint32_t answer_ms, wait_ms; /* those above; longer in tests */
     void (*wake)(void *data);    /* on a thread of the pool: pop until there is nothing */
     void *data;

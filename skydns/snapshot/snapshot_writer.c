@@ -1,15 +1,14 @@
 #include "skydns/snapshot/snapshot_writer.h"
 
 #include <pthread.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <time.h>
 
 #include "common/base/attributes.h"
 #include "common/base/cleanup.h"
-#include "common/base/low_priority.h"
 #include "common/base/privileges.h"
+#include "common/base/threads.h"
 #include "common/base/xalloc.h"
 #include "skydns/publish/publisher.h"
 #include "skydns/snapshot/snapshot_writer_internal.h"
@@ -102,18 +101,6 @@ static void *snapshot_writer_run(void *data)
         job_free(job);
     }
     return NULL;
-}
-
-/* Starts the thread with all signals blocked: they go to the main thread. */
-static int snapshot_writer_start_thread(struct job *job)
-{
-    sigset_t all, before;
-    sigfillset(&all);
-    (void)pthread_sigmask(SIG_SETMASK, &all, &before); /* cannot fail with these arguments */
-    int r = -pthread_create(&job->thread, NULL, snapshot_writer_run, job);
-    (void)pthread_sigmask(SIG_SETMASK, &before, NULL); /* the same */
-    job->has_thread = r == 0;
-    return r;
 }
 
 /* ---- The main thread ---- */
@@ -222,7 +209,8 @@ bool snapshot_writer_write(struct snapshot_writer *writer, struct snapshot_image
     }
     struct job *job = writer->job = job_new(writer, image);
     writer->is_given_up = false;
-    int r = snapshot_writer_start_thread(job);
+    int r = thread_start(&job->thread, NULL, snapshot_writer_run, job);
+    job->has_thread = r == 0;
     if (r < 0) {
         err_set(&job->err, r, "start a thread for `%s`: %s", job->path, err_code_text(r));
         (void)snapshot_writer_reach(job, STAGE_ENDED); /* told from the loop, like any other end */

@@ -2,8 +2,8 @@
 
 #include <errno.h>
 #include <pthread.h>
-#include <signal.h>
 
+#include "common/base/threads.h"
 #include "tests/support/loopback.h"
 #include "tests/support/unit_test.h"
 
@@ -42,16 +42,6 @@ static void *support_http_ask(void *data)
     return NULL;
 }
 
-/* Signals stay with the test's thread: they would interrupt this thread's calls. */
-static void http_ask_start_thread(pthread_t *ret_thread, struct asking *a)
-{
-    sigset_t all, before;
-    sigfillset(&all);
-    assert_int_equal(pthread_sigmask(SIG_SETMASK, &all, &before), 0);
-    assert_int_equal(pthread_create(ret_thread, NULL, support_http_ask, a), 0);
-    assert_int_equal(pthread_sigmask(SIG_SETMASK, &before, NULL), 0);
-}
-
 static void http_ask_on_done(struct ev_loop *loop, ev_async *done, int events)
 {
     ev_break(loop, EVBREAK_ONE);
@@ -69,7 +59,8 @@ struct asked_page http_ask(struct ev_loop *loop, const struct addr *server, cons
     http_response_init(&asked.response, REPLY_MAX);
     ev_async_init(&a.done, http_ask_on_done);
     ev_async_start(loop, &a.done);
-    http_ask_start_thread(&thread, &a);
+    /* Signals stay with the test's thread: they would interrupt this thread's calls. */
+    assert_int_equal(thread_start(&thread, NULL, support_http_ask, &a), 0);
     ev_run(loop, 0);
     assert_int_equal(pthread_join(thread, NULL), 0);
     ev_async_stop(loop, &a.done);
