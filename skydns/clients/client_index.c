@@ -14,25 +14,14 @@
 
 #include <assert.h>
 #include <stdlib.h>
-#include <string.h>
 
-#include "common/base/cleanup.h"
-#include "common/base/key_table.h"
 #include "common/base/xalloc.h"
+#include "skydns/clients/client_blocks_internal.h"
 #include "skydns/clients/client_table_internal.h"
 #include "skydns/clients/topology.h"
 
 /* Bits of a word; blocks are aligned to more. One is that of CLIENT_WORD_GONE. */
 enum { SHARED = 1, RECORD = 4, BITS = 7 };
-
-enum { OLD_AND_NEW = 2 };
-
-struct space {
-    struct client_space shown;
-    size_t pods[OLD_AND_NEW]; /* that have it, by content; */
-    size_t records;           /* if none of these is left, it goes */
-    struct space *next;       /* among those that go */
-};
 
 /* Address that is not just one pod's. */
 struct shared {
@@ -63,26 +52,9 @@ struct client_index {
     _Atomic(struct client_table *) table; /* the readers': of the shown content */
     struct content contents[OLD_AND_NEW];
     unsigned shown, built; /* differ between clear and commit */
-    struct key_table spaces;
-    struct key_table names; /* of nodes and zones */
-    size_t record_count;
-    size_t record_bytes;
-    struct space *gone; /* since the last commit, as are the next two */
-    struct client_record *gone_records;
-    struct client_name *gone_names;
+    struct client_blocks blocks;
     struct topology *topology;
 };
-
-static struct slice key_of_space(const void *thing)
-{
-    return client_space_label(&((const struct space *)thing)->shown);
-}
-
-static struct slice key_of_name(const void *thing)
-{
-    const struct client_name *name = thing;
-    return slice_of(name->text, name->len);
-}
 
 static struct slice key_of_shared(const void *thing)
 {
@@ -118,35 +90,10 @@ struct client_index *client_index_new(const struct client_index_config *config)
     index->config = *config;
     open_content(&index->contents[0]);
     atomic_init(&index->table, index->contents[0].table);
-    key_table_init(&index->spaces, key_of_space);
-    key_table_init(&index->names, key_of_name);
+    client_blocks_init(&index->blocks);
     index->topology =
         topology_new(&(struct topology_config){.retire = config->retire, .data = config->data});
     return index;
-}
-
-static void free_gone(void *block)
-{
-    for (struct space *space = block, *next; space; space = next) {
-        next = space->next;
-        free(space);
-    }
-}
-
-static void free_gone_records(void *block)
-{
-    for (struct client_record *record = block, *next; record; record = next) {
-        next = record->next;
-        free(record);
-    }
-}
-
-static void free_gone_names(void *block)
-{
-    for (struct client_name *name = block, *next; name; name = next) {
-        next = name->next;
-        free(name);
-    }
 }
 
 static void free_table(void *block)
@@ -165,11 +112,7 @@ void client_index_free(struct client_index *index)
             free_table(index->contents[i].table);
         }
     }
-    key_table_fini_things(&index->spaces);
-    key_table_fini_things(&index->names);
-    free_gone(index->gone);
-    free_gone_records(index->gone_records);
-    free_gone_names(index->gone_names);
+    client_blocks_fini(&index->blocks);
     topology_free(index->topology);
     free(index);
 }
@@ -181,30 +124,6 @@ static void drop_table(struct client_index *index, struct client_table *table, b
         index->config.retire(index->config.data, table, free_table);
     } else {
         free_table(table);
-    }
-}
-
-/* ---- Namespaces ---- */
-
-static struct space *client_index_space_of(struct client_index *index, struct slice label)
-{
-    struct space *space = key_table_find(&index->spaces, label);
-    if (!space) {
-        assert(label.len > 0 && label.len <= sizeof(space->shown.label));
-        space = xcalloc(1, sizeof(*space));
-        space->shown.label_len = (uint8_t)label.len;
-        memcpy(space->shown.label, label.ptr, label.len);
-        (void)key_table_put(&index->spaces, space); /* is new */
-    }
-    return space;
-}
-
-static void let_go_unused(struct client_index *index, struct space *space)
-{
-    if (space->pods[0] == 0 && space->pods[1] == 0 && space->records == 0) {
-        (void)key_table_take(&index->spaces, key_of_space(space)); /* this one */
-        space->next = index->gone;
-        index->gone = space;
     }
 }
 
@@ -289,12 +208,6 @@ static struct client_record *client_index_record_of(uintptr_t word)
     return word & RECORD ? (struct client_record *)(word & ~(uintptr_t)BITS) : NULL;
 }
 
-/* Returns the namespace of a record, which is the first member of its block. */
-static struct space *client_index_space_of_record(const struct client_record *record)
-{
-    return (struct space *)(uintptr_t)record->space;
-}
-
 /* Returns the slot's entry among shared addresses, made of what is known of the address so far (one
  * pod's, a record's, or nobody's). The slot's word changes only when the entry is settled. */
 static struct shared *shared_of(struct content *content, const struct client_slot *slot)
@@ -308,7 +221,7 @@ static struct shared *shared_of(struct content *content, const struct client_slo
     (void)key_table_put(&content->shared, shared); /* is new */
     shared->record = client_index_record_of(word);
     for (size_t i = 0; shared->record && i < 1 + shared->record->pods; i++) {
-        share_with(content, shared, client_index_space_of_record(shared->record));
+        share_with(content, shared, client_space_of(shared->record));
     }
     if (client_index_is_known(word) && !shared->record) {
         share_with(content, shared, (struct space *)word);
@@ -352,10 +265,10 @@ void client_index_add(struct client_index *index, const struct ip *ip, struct sl
 {
     struct client_address address = client_address_of(ip);
     struct client_slot *slot = client_index_slot_of(index, &address);
-    struct space *space = client_index_space_of(index, label);
+    struct space *space = client_blocks_space(&index->blocks, label);
     struct client_record *record = client_index_record_of(client_slot_word(slot));
     space->pods[index->built]++;
-    if (record && client_index_space_of_record(record) == space) {
+    if (record && client_space_of(record) == space) {
         record->pods++;
     } else if (!client_index_is_known(client_slot_word(slot))) {
         set_word(index, slot, (uintptr_t)space);
@@ -370,11 +283,11 @@ void client_index_remove(struct client_index *index, const struct ip *ip, struct
 {
     struct client_address address = client_address_of(ip);
     struct client_slot *slot = client_index_slot_of(index, &address);
-    struct space *space = key_table_find(&index->spaces, label);
+    struct space *space = key_table_find(&index->blocks.spaces, label);
     struct client_record *record = client_index_record_of(client_slot_word(slot));
     assert(space && space->pods[index->built] > 0); /* as often removed as added */
     if (record) {
-        assert(client_index_space_of_record(record) == space && record->pods > 0);
+        assert(client_space_of(record) == space && record->pods > 0);
         record->pods--;
     } else if (client_slot_word(slot) & SHARED) {
         struct shared *shared = shared_of(client_index_content_in_work(index), slot);
@@ -385,7 +298,7 @@ void client_index_remove(struct client_index *index, const struct ip *ip, struct
         set_word(index, slot, CLIENT_WORD_GONE);
     }
     space->pods[index->built]--;
-    let_go_unused(index, space);
+    client_blocks_let_go(&index->blocks, space);
 }
 
 void client_index_bar(struct client_index *index, const struct ip *ip)
@@ -410,67 +323,15 @@ void client_index_unbar(struct client_index *index, const struct ip *ip)
 
 /* ---- Records ---- */
 
-static const struct client_name *use_name(struct client_index *index, struct slice text)
-{
-    struct client_name *name = text.len > 0 ? key_table_find(&index->names, text) : NULL;
-    if (!name && text.len > 0) {
-        assert(text.len <= CLIENT_NAME_MAX);
-        name = xcalloc(1, sizeof(*name) + text.len);
-        name->len = (uint8_t)text.len;
-        memcpy(name->text, text.ptr, text.len);
-        (void)key_table_put(&index->names, name); /* is new */
-    }
-    if (name) {
-        name->users++;
-    }
-    return name;
-}
-
-static void stop_using_name(struct client_index *index, const struct client_name *used)
-{
-    struct client_name *name = used ? key_table_find(&index->names, key_of_name(used)) : NULL;
-    if (name && --name->users == 0) {
-        (void)key_table_take(&index->names, key_of_name(name)); /* this one */
-        name->next = index->gone_names;
-        index->gone_names = name;
-    }
-}
-
-static size_t client_index_record_size(const struct client_record *record)
-{
-    return sizeof(*record) + record->pod_len;
-}
-
 struct client_record *client_index_new_record(struct client_index *index, const struct ip *ip,
                                               const struct client_description *description)
 {
-    struct slice pod = description->pod;
-    struct client_record *record = xcalloc(1, sizeof(*record) + pod.len);
-    struct space *space = client_index_space_of(index, description->ns);
-    assert(pod.len <= CLIENT_NAME_MAX);
-    space->records++;
-    record->space = &space->shown;
-    record->node = use_name(index, description->node);
-    record->zone = use_name(index, description->zone);
-    record->ip = *ip;
-    record->pod_len = (uint8_t)pod.len;
-    memcpy(record->pod, pod.ptr, pod.len);
-    index->record_count++;
-    index->record_bytes += client_index_record_size(record);
-    return record;
+    return client_blocks_new_record(&index->blocks, ip, description);
 }
 
 void client_index_drop_record(struct client_index *index, struct client_record *record)
 {
-    struct space *space = client_index_space_of_record(record);
-    index->record_count--;
-    index->record_bytes -= client_index_record_size(record);
-    stop_using_name(index, record->node);
-    stop_using_name(index, record->zone);
-    space->records--;
-    let_go_unused(index, space);
-    record->next = index->gone_records;
-    index->gone_records = record;
+    client_blocks_drop_record(&index->blocks, record);
 }
 
 /* Returns the record that describes the slot's address; NULL: none. */
@@ -487,7 +348,7 @@ void client_index_set_record(struct client_index *index, struct client_record *r
     struct client_address address = client_address_of(&record->ip);
     struct client_slot *slot = client_index_slot_of(index, &address);
     struct content *content = client_index_content_in_work(index);
-    struct space *space = client_index_space_of_record(record);
+    struct space *space = client_space_of(record);
     if (client_index_record_at(index, slot)) {
         client_index_add(index, &record->ip, client_space_label(record->space));
     } else if (!client_index_is_known(client_slot_word(slot)) ||
@@ -540,51 +401,31 @@ void client_index_unset_record(struct client_index *index, const struct client_r
     }
     struct shared *shared = shared_of(content, slot);
     shared->record = NULL;
-    unshare_with(content, shared, client_index_space_of_record(record));
+    unshare_with(content, shared, client_space_of(record));
     client_index_settle(index, slot, shared);
 }
 
 /* ---- Contents, old and new ---- */
-
-/* Stops counting what the content that is left out says of namespaces. */
-static void forget_pods(struct client_index *index, unsigned which)
-{
-    struct space *space;
-    for (size_t at = 0; (space = key_table_next(&index->spaces, &at)); at++) {
-        space->pods[which] = 0;
-    }
-}
 
 void client_index_clear(struct client_index *index)
 {
     if (index->built != index->shown) {
         close_content(client_index_content_in_work(index));
         drop_table(index, client_index_content_in_work(index)->table, false);
-        forget_pods(index, index->built);
+        client_blocks_forget_pods(&index->blocks, index->built);
     }
     index->built = 1 - index->shown;
     open_content(client_index_content_in_work(index));
 }
 
-/* Drops namespaces of the earlier content only. */
-static void let_go_of_old(struct client_index *index)
-{
-    struct space *space;
-    for (size_t at = 0; (space = key_table_next(&index->spaces, &at));) {
-        struct space *before = index->gone;
-        let_go_unused(index, space);
-        at += index->gone == before; /* else another may be there now */
-    }
-}
-
 static void show_built(struct client_index *index)
 {
     struct content *old = &index->contents[index->shown];
-    forget_pods(index, index->shown);
+    client_blocks_forget_pods(&index->blocks, index->shown);
     index->shown = index->built;
     atomic_store_explicit(&index->table, client_index_content_in_work(index)->table,
                           memory_order_seq_cst);
-    let_go_of_old(index);
+    client_blocks_let_go_unused(&index->blocks);
     drop_table(index, old->table, true);
     close_content(old);
     old->table = NULL;
@@ -595,15 +436,7 @@ void client_index_commit(struct client_index *index)
     if (index->built != index->shown) {
         show_built(index);
     }
-    if (index->gone) {
-        index->config.retire(index->config.data, STEAL(index->gone), free_gone);
-    }
-    if (index->gone_records) {
-        index->config.retire(index->config.data, STEAL(index->gone_records), free_gone_records);
-    }
-    if (index->gone_names) {
-        index->config.retire(index->config.data, STEAL(index->gone_names), free_gone_names);
-    }
+    client_blocks_retire(&index->blocks, &index->config);
 }
 
 struct client_index_counts client_index_counts(const struct client_index *index)
@@ -611,14 +444,12 @@ struct client_index_counts client_index_counts(const struct client_index *index)
     const struct content *shown = &index->contents[index->shown];
     struct client_index_counts counts = {.addresses = shown->count,
                                          .shared = shown->shared.count,
-                                         .spaces = index->spaces.count,
-                                         .records = index->record_count};
+                                         .spaces = index->blocks.spaces.count,
+                                         .records = index->blocks.record_count};
     counts.bytes = sizeof(*index) + sizeof(*shown->table) +
                    shown->table->capacity * sizeof(shown->table->slots[0]) +
                    counts.shared * sizeof(struct shared) +
-                   shown->claims.count * sizeof(struct claim) +
-                   counts.spaces * sizeof(struct space) + index->record_bytes +
-                   index->names.count * sizeof(struct client_name);
+                   shown->claims.count * sizeof(struct claim) + client_blocks_bytes(&index->blocks);
     return counts;
 }
 
@@ -682,14 +513,14 @@ static void stop_using_zones(struct client_index *index, struct slice name)
 {
     const struct topology_service *service = topology_find(index->topology, name);
     for (unsigned i = 0; service && i < service->zone_count; i++) {
-        stop_using_name(index, service->zones[i].name);
+        client_blocks_stop_using(&index->blocks, service->zones[i].name);
     }
 }
 
 void client_index_put_topology(struct client_index *index, struct topology_service *service)
 {
     for (unsigned i = 0; i < service->zone_count; i++) {
-        service->zones[i].name = use_name(index, service->zones[i].text);
+        service->zones[i].name = client_blocks_use_name(&index->blocks, service->zones[i].text);
     }
     stop_using_zones(index, service->name); /* of the block that it replaces */
     topology_put(index->topology, service);
