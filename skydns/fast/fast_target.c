@@ -1,9 +1,18 @@
-#include "skydns/fast/fast_target_internal.h"
+/* Answers ports (SRV): finds each target's node, and its name in the response. Most targets share a
+ * suffix with the question, whose lookup has already passed that suffix's nodes. */
+#include "skydns/fast/fast_internal.h"
 
 #include <string.h>
 
+#include "common/base/attributes.h"
 #include "common/dns/dns.h"
 #include "skydns/answer/lookup.h"
+#include "skydns/answer/near.h"
+
+struct fast_target {
+    const struct store_node *node; /* NULL: it has no addresses */
+    int shared_at; /* offset in the question's name of the target as its end; -1: none */
+};
 
 /* A target's labels, and the suffix it shares with the question. */
 struct cut {
@@ -148,8 +157,10 @@ static bool find_from_node(const struct fast_question *question, const struct cu
     return action != PLAIN_NOT;
 }
 
-bool fast_target_find(const struct fast_zones *zones, const struct fast_question *question,
-                      struct slice wire, struct fast_target *ret_target)
+/* Finds a target in wire form, of a question whose name is in lower case, plain and found. Returns
+ * false to fall back to the slow path. */
+static bool fast_target_find(const struct fast_zones *zones, const struct fast_question *question,
+                             struct slice wire, struct fast_target *ret_target)
 {
     struct cut cut;
     cut_target(wire, question->query, &cut);
@@ -166,4 +177,163 @@ const struct store_node *fast_target_find_alone(const struct fast_zones *zones, 
     const struct store_node *node;
     cut_labels(wire, &cut);
     return find_from_zone(zones, &cut, &node) ? node : NULL;
+}
+
+/* ---- Answers ---- */
+
+/* Returns whether a target is in the namespace of the question's name, which the client sees. */
+static bool is_in_same_space(const struct fast *f, const struct fast_question *question,
+                             struct slice target)
+{
+    const struct fast_query *q = question->query;
+    unsigned below = (unsigned)question->zone->zone->labels + 2;
+    if (f->zones.is_nested || q->label_count <= below) {
+        return false;
+    }
+    const uint8_t *space = q->name + q->offsets[q->label_count - below];
+    size_t len = (size_t)q->name_len - q->offsets[q->label_count - below], at = 0;
+    while (target.len - at > len) {
+        at += (uint8_t)target.ptr[at] + 1u;
+    }
+    return target.len - at == len && memcmp(target.ptr + at, space, len) == 0;
+}
+
+/* Returns the part of a target that the client sees. */
+static enum view_part target_part(const struct fast *f, const struct fast_question *question,
+                                  struct slice target)
+{
+    if (!f->view.visibility || is_in_same_space(f, question, target)) {
+        return VIEW_WHOLE;
+    }
+    const struct dname name = dname_lower_of(target);
+    return view_part_of(&f->view, &name);
+}
+
+/* Adds the addresses of a target, if all are of one family and have one TTL. Returns false to fall
+ * back to the slow path. */
+static bool fast_add_target(struct fast *f, const struct fast_question *question,
+                            const struct engine_query *query, struct slice wire,
+                            unsigned written_at)
+{
+    struct fast_target target;
+    struct addresses v4, v6;
+    if (!fast_target_find(&f->zones, question, wire, &target)) {
+        return false;
+    }
+    unsigned owner_at =
+        target.shared_at < 0 ? written_at : f->reply.name_at + (unsigned)target.shared_at;
+    enum view_part part = target_part(f, question, wire);
+    if (!target.node || part == VIEW_NONE) {
+        return true;
+    }
+    if (part != VIEW_WHOLE || fast_has_near_records(f, query, wire)) {
+        return false;
+    }
+    const struct store_ready *ready = store_node_ready(target.node);
+    if (!fast_get_addresses(f, target.node, 0, &v4) ||
+        !fast_get_addresses(f, target.node, 1, &v6) || (v4.count > 0 && v6.count > 0) ||
+        (ready && !ready->is_level)) {
+        return false;
+    }
+    const struct addresses *a = v4.count ? &v4 : &v6;
+    f->reply.additionals = (uint16_t)(f->reply.additionals + a->count);
+    return fast_put_addresses(f, a, owner_at) == a->count;
+}
+
+struct targets {
+    unsigned count;
+    uint32_t ttl_s;
+    uint32_t weight_sum;
+    const struct store_record *const *records;
+};
+
+static bool get_targets(const struct fast *f, const struct store_node *node,
+                        const struct store_record **single, struct targets *ret)
+{
+    const struct store_ready *ready = store_node_ready(node);
+    *single = store_node_single(node);
+    if (*single) {
+        *ret = (struct targets){1, (*single)->ttl_s, store_record_weight(*single), single};
+        return (*single)->host == STORE_HOST_NAME;
+    }
+    if (!ready || ready->kind != STORE_READY_TARGETS) {
+        return false;
+    }
+    unsigned count = ready->count[0];
+    *ret = (struct targets){count, fast_level(f, count, ready->ttl_s[0]), ready->weight_sum,
+                            ready->records};
+    return true;
+}
+
+/* Leaves only the targets that are near, if there are any. */
+static NOINLINE void keep_near_targets(struct fast *f, const struct fast_question *question,
+                                       const struct engine_query *query, struct targets *targets)
+{
+    const struct near near = fast_find_near(f, question, query);
+    unsigned near_count = 0;
+    uint32_t ttl_s = UINT32_MAX, weight_sum = 0;
+    if (!near.service) {
+        return;
+    }
+    const struct store_node *node = near_node(&near, f->view.store);
+    for (unsigned i = 0; i < targets->count; i++) {
+        const struct store_record *record = targets->records[i];
+        if (near_has_target(&near, node, store_record_host_wire(record))) {
+            f->near_records[near_count++] = record;
+            ttl_s = record->ttl_s < ttl_s ? record->ttl_s : ttl_s;
+            weight_sum += store_record_weight(record);
+        }
+    }
+    if (near_count > 0 && near_count < targets->count) {
+        *targets = (struct targets){near_count, fast_level(f, near_count, ttl_s), weight_sum,
+                                    f->near_records};
+    }
+}
+
+/* Writes the SRV record. Returns the offset of the target's name; 0: it does not fit. */
+static unsigned put_target(struct fast *f, const struct store_record *r, const struct targets *all)
+{
+    struct slice target = store_record_host_wire(r);
+    uint8_t *data =
+        fast_reply_record(&f->reply, f->reply.name_at, DNS_TYPE_SRV, all->ttl_s, 6 + target.len);
+    if (!data) {
+        return 0;
+    }
+    fast_put16(data, r->priority);
+    fast_put16(data + 2, store_record_share(r, all->weight_sum));
+    fast_put16(data + 4, r->port);
+    memcpy(data + 6, target.ptr, target.len);
+    return (unsigned)(data + 6 - f->reply.bytes);
+}
+
+bool fast_answer_targets(struct fast *f, const struct fast_question *question,
+                         const struct engine_query *query)
+{
+    unsigned written_at[STORE_READY_MAX];
+    const struct store_record *single;
+    struct targets targets;
+    if (!question->query->is_lower || !get_targets(f, question->scan.node, &single, &targets)) {
+        return false;
+    }
+    const unsigned all = targets.count;
+    if (all > 1 && query->view.zone) {
+        keep_near_targets(f, question, query, &targets);
+    }
+    for (unsigned i = 0; i < targets.count; i++) {
+        written_at[i] = put_target(f, targets.records[i], &targets);
+        if (written_at[i] == 0) {
+            return false;
+        }
+    }
+    for (unsigned i = 0; i < targets.count; i++) {
+        struct slice target = store_record_host_wire(targets.records[i]);
+        if (!fast_add_target(f, question, query, target, written_at[i])) {
+            return false;
+        }
+    }
+    if (targets.count < all) {
+        fast_count_near(f);
+    }
+    f->reply.answers = (uint16_t)targets.count;
+    return fast_end(f, question->query, DNS_RCODE_NOERROR, targets.ttl_s);
 }
