@@ -268,7 +268,7 @@ static void on_silence(struct ev_loop *loop UNUSED, ev_timer *w, int revents UNU
     end_busy(client);
 }
 
-static size_t http_client_on_header(char *line, size_t size, size_t count, void *user)
+size_t http_client_on_header(char *line, size_t size, size_t count, void *user)
 {
     struct http_call *call = user;
     size_t len = size * count;
@@ -282,7 +282,7 @@ static size_t http_client_on_header(char *line, size_t size, size_t count, void 
 }
 
 /* Returns less than len to make libcurl end the call with CURLE_WRITE_ERROR. */
-static size_t on_body(char *bytes, size_t size, size_t count, void *user)
+size_t http_client_on_body(char *bytes, size_t size, size_t count, void *user)
 {
     struct http_call *call = user;
     size_t len = size * count;
@@ -309,7 +309,6 @@ static size_t on_body(char *bytes, size_t size, size_t count, void *user)
 struct http_call *http_call_start(struct http_client *client, const struct http_call_config *config)
 {
     struct http_call *call = xcalloc(1, sizeof(*call));
-    const struct http_transfer_callbacks callbacks = {http_client_on_header, on_body, call};
     call->client = client;
     call->silence_ms = config->silence_ms;
     call->body_max = config->body_max;
@@ -319,7 +318,7 @@ struct http_call *http_call_start(struct http_client *client, const struct http_
     call->on_end = config->on_end;
     call->data = config->data;
     buf_init(&call->body, config->body_max);
-    http_transfer_init(&call->transfer, config, &callbacks);
+    http_transfer_init(&call->transfer, config, call);
 
     call->next = client->calls;
     if (call->next) {

@@ -168,11 +168,10 @@ static void set_credentials(struct http_transfer *transfer, const struct http_ca
     }
 }
 
-static void set_transport(struct http_transfer *transfer,
-                          const struct http_transfer_callbacks *callbacks)
+static void set_transport(struct http_transfer *transfer, struct http_call *call)
 {
     CURL *easy = transfer->easy;
-    http_transfer_require(curl_easy_setopt(easy, CURLOPT_PRIVATE, callbacks->data));
+    http_transfer_require(curl_easy_setopt(easy, CURLOPT_PRIVATE, call));
     http_transfer_require(curl_easy_setopt(easy, CURLOPT_ERRORBUFFER, transfer->message));
     http_transfer_require(curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https"));
     http_transfer_require(curl_easy_setopt(easy, CURLOPT_BUFFERSIZE, (long)RECEIVE_BUFFER_BYTES));
@@ -181,10 +180,10 @@ static void set_transport(struct http_transfer *transfer,
     /* Leaves a hanging lookup to its thread when the call ends. */
     http_transfer_require(curl_easy_setopt(easy, CURLOPT_QUICK_EXIT, 1L));
     http_transfer_require(curl_easy_setopt(easy, CURLOPT_SOCKOPTFUNCTION, on_new_socket));
-    http_transfer_require(curl_easy_setopt(easy, CURLOPT_HEADERFUNCTION, callbacks->on_header));
-    http_transfer_require(curl_easy_setopt(easy, CURLOPT_HEADERDATA, callbacks->data));
-    http_transfer_require(curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, callbacks->on_body));
-    http_transfer_require(curl_easy_setopt(easy, CURLOPT_WRITEDATA, callbacks->data));
+    http_transfer_require(curl_easy_setopt(easy, CURLOPT_HEADERFUNCTION, http_client_on_header));
+    http_transfer_require(curl_easy_setopt(easy, CURLOPT_HEADERDATA, call));
+    http_transfer_require(curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, http_client_on_body));
+    http_transfer_require(curl_easy_setopt(easy, CURLOPT_WRITEDATA, call));
 }
 
 /* Sets the HTTP version. With HTTP/2, PIPEWAIT waits for a connection that can be shared, if one is
@@ -212,13 +211,13 @@ static void set_method(struct http_transfer *transfer, const struct http_call_co
 }
 
 void http_transfer_init(struct http_transfer *transfer, const struct http_call_config *config,
-                        const struct http_transfer_callbacks *callbacks)
+                        struct http_call *call)
 {
     *transfer = (struct http_transfer){.easy = curl_easy_init()};
     if (!transfer->easy) {
         xalloc_out_of_memory();
     }
-    set_transport(transfer, callbacks);
+    set_transport(transfer, call);
     http_transfer_set_version(transfer->easy, config->wants_http2);
     set_url(transfer, config);
     set_proxy(transfer, config);

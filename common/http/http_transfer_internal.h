@@ -21,16 +21,10 @@ struct http_transfer {
     char message[HTTP_TRANSFER_MESSAGE_BYTES]; /* libcurl's own, "" = none */
 };
 
-/* Called by libcurl: returning fewer bytes than given ends the transfer. */
-struct http_transfer_callbacks {
-    size_t (*on_header)(char *line, size_t size, size_t count, void *data);
-    size_t (*on_body)(char *bytes, size_t size, size_t count, void *data);
-    void *data; /* also CURLINFO_PRIVATE */
-};
-
-/* Sets up the transfer, which must not move afterwards. */
+/* Sets up the call's transfer, which must not move afterwards. The call is CURLINFO_PRIVATE, too.
+ */
 void http_transfer_init(struct http_transfer *transfer, const struct http_call_config *config,
-                        const struct http_transfer_callbacks *callbacks);
+                        struct http_call *call);
 
 /* Frees the handle, once it has left its multi handle. */
 void http_transfer_fini(struct http_transfer *transfer);
@@ -50,5 +44,11 @@ uint32_t http_transfer_retry_after_s(const struct http_transfer *transfer); /* 0
  * for the message. */
 void http_transfer_explain(const struct http_transfer *transfer, int curl_code, size_t body_max,
                            struct err *err);
+
+/* ---- http_client.c ---- */
+
+/* Called by libcurl with the call: returning fewer bytes than given ends the transfer. */
+size_t http_client_on_header(char *line, size_t size, size_t count, void *call);
+size_t http_client_on_body(char *bytes, size_t size, size_t count, void *call);
 
 #endif
