@@ -1,5 +1,4 @@
-/* Starts threads that handle no signal, and lowers the priority of those whose work may wait for
- * that of the threads that answer. */
+/* Starts threads that handle no signal, and lowers the priority of those whose work may wait. */
 #ifndef COMMON_BASE_THREADS_H
 #define COMMON_BASE_THREADS_H
 

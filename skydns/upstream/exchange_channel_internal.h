@@ -1,6 +1,6 @@
-/* Opens the transport of an exchange to its upstream, shows its messages to dnstap, and shares the
- * places for TCP. A transport is a socket over UDP or TCP on the resolver's loop, or a question on
- * a connection of tls_pool.h, which has no socket here. For exchange.c, on its thread. */
+/* Opens an exchange's transport to its upstream, shows its messages to dnstap, and shares places
+ * for TCP. A transport is a socket over UDP or TCP on the resolver's loop, or a question on a
+ * connection of tls_pool.h, which has no socket here. For exchange.c, on its thread. */
 #ifndef SKYDNS_UPSTREAM_EXCHANGE_CHANNEL_INTERNAL_H
 #define SKYDNS_UPSTREAM_EXCHANGE_CHANNEL_INTERNAL_H
 

@@ -1,5 +1,5 @@
-/* Manages the questions on a connection to an upstream, those that wait for one, and which of them
- * hold which of the connections to all upstreams. */
+/* Manages the questions on connections to an upstream, those that wait, and their shares of all of
+ * them. */
 #include <assert.h>
 #include <sys/random.h>
 
