@@ -102,7 +102,7 @@ static void tell_visible(struct client_marks *marks)
         }
     }
     if (count > 0 || marks->listed_count > 0) {
-        config->visible(config->data, listed, count);
+        clients_on_visible(config->owner, listed, count);
     }
     marks->listed_count = count;
     free(listed);
@@ -147,8 +147,7 @@ static bool settle_lists(struct domain *domain)
 static void client_marks_on_address(void *data, const struct ip *ip, bool is_there)
 {
     const struct range *range = data;
-    const struct client_marks_config *config = &range->marks->config;
-    config->barred(config->data, ip, is_there);
+    (is_there ? client_index_bar : client_index_unbar)(range->marks->config.index, ip);
 }
 
 /* Commits; is_told: what changes is told at once. Returns whether anything differs. */
@@ -176,14 +175,14 @@ static void client_marks_publish(struct range *range, bool full)
         tell_visible(range->marks);
     }
     if (is_known_change) {
-        config->known(config->data);
+        clients_on_known(config->owner);
     }
     if (is_lists_change) {
-        config->lists_known(config->data);
+        clients_on_lists_known(config->owner);
     }
     bool is_topology_read = is_topology && full; /* what is not ready may wait for it */
     if (is_change || is_known_change || is_lists_change || is_topology_read) {
-        config->ended(config->data);
+        clients_on_ended(config->owner);
     }
 }
 
@@ -346,7 +345,7 @@ static void client_marks_on_state(void *data, const struct err *err)
             forget_read(range);
         }
         if (!was_denied) { /* waiting for this range ends */
-            range->marks->config.ended(range->marks->config.data);
+            clients_on_ended(range->marks->config.owner);
         }
     }
 }
@@ -590,7 +589,7 @@ void client_marks_set_topology(struct client_marks *marks, bool wants_topology)
             stop_topology(marks->domains[i]);
         }
     }
-    marks->config.ended(marks->config.data);
+    clients_on_ended(marks->config.owner);
 }
 
 /* Starts with the keys of an earlier process, which etcd is to confirm: meanwhile an address may
@@ -679,8 +678,8 @@ void client_marks_set_domains(struct client_marks *marks, const struct dname *na
     marks->config.saved = marks->config.saved_records = marks->config.saved_topology =
         slice_of(NULL, 0);
     tell_visible(marks);
-    config->known(config->data);
-    config->ended(config->data);
+    clients_on_known(config->owner);
+    clients_on_ended(config->owner);
 }
 
 /* ---- For others ---- */
@@ -727,22 +726,18 @@ bool client_marks_are_settled(const struct client_marks *marks)
     return are_settled;
 }
 
-void client_marks_each_barred(const struct client_marks *marks,
-                              void (*fn)(void *data, const struct ip *ip), void *data)
+static void bar_address(void *index, const struct ip *ip)
 {
-    for (size_t i = 0; i < marks->count; i++) {
-        const struct mark_keys *keys = &marks->domains[i]->ranges[MARK_ADDRESS].keys;
-        if (marks->domains[i]->is_known) {
-            mark_keys_each_address(keys, fn, data);
-        }
-    }
+    client_index_bar(index, ip);
 }
 
-void client_marks_show_records(const struct client_marks *marks)
+void client_marks_show(const struct client_marks *marks)
 {
     for (size_t i = 0; i < marks->count; i++) {
+        const struct range *ranges = marks->domains[i]->ranges;
         if (marks->domains[i]->is_known) {
-            record_keys_show(&marks->domains[i]->ranges[RANGE_RECORD].records);
+            mark_keys_each_address(&ranges[MARK_ADDRESS].keys, bar_address, marks->config.index);
+            record_keys_show(&ranges[RANGE_RECORD].records);
         }
     }
 }

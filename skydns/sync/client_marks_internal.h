@@ -34,6 +34,7 @@
 struct broken_table;
 struct buf;
 struct client_index;
+struct clients;
 struct client_marks;
 struct etcd;
 struct visible_namespace;
@@ -59,7 +60,8 @@ struct client_marks_config {
     struct etcd *etcd;           /* borrowed */
     int64_t stale_max_ms;        /* as of the records */
     struct broken_table *broken; /* borrowed */
-    struct client_index *index;  /* borrowed; gets the client records of known domains */
+    struct client_index *index;  /* borrowed; gets the addresses and client records of
+                                  * known domains */
     /* Bytes that client_marks_save appended in an earlier process, checked; borrowed until
      * the first client_marks_set_domains. Hold the domains of the first client_marks_set_domains.
      * Nothing of them is told before etcd has confirmed it, or said otherwise. */
@@ -67,17 +69,7 @@ struct client_marks_config {
     struct slice saved_records;  /* likewise, of client_marks_save_records; */
     struct slice saved_topology; /* and of client_marks_save_topology: these count at once */
 
-    /* Called in this order when a commit, a denial, or the end of a domain has changed
-     * something. */
-    void (*known)(void *data);       /* client_marks_is_known has changed for a domain */
-    void (*lists_known)(void *data); /* client_marks_are_lists_known has changed for a domain;
-                                      * called after `visible` */
-    /* Receives an address of a known domain; not called together with `known`. */
-    void (*barred)(void *data, const struct ip *ip, bool is_barred);
-    /* Receives the lists of all domains, in no order; a namespace has one in each. */
-    void (*visible)(void *data, const struct visible_namespace *listed, size_t count);
-    void (*ended)(void *data); /* all has been told */
-    void *data;
+    struct clients *owner;
 };
 
 /* Returns true if client_marks_save can have appended the bytes; no bytes are fine, too. */
@@ -101,8 +93,8 @@ void client_marks_save_topology(const struct client_marks *marks, struct buf *ou
 /* Sets whether topology keys are read; not at first. What they showed goes when they are not. */
 void client_marks_set_topology(struct client_marks *marks, bool wants_topology);
 
-/* Sets the domains in force, at most ENGINE_ZONES_MAX; those that stay lose nothing. Calls `known`
- * in any case. */
+/* Sets the domains in force, at most ENGINE_ZONES_MAX; those that stay lose nothing. Calls
+ * clients_on_known in any case. */
 void client_marks_set_domains(struct client_marks *marks, const struct dname *domains,
                               size_t count);
 
@@ -121,12 +113,9 @@ void client_marks_set_optional(struct client_marks *marks, bool is_optional);
  * reading it. */
 bool client_marks_are_settled(const struct client_marks *marks);
 
-/* Calls fn for each address of the known domains: once for each domain that has it. */
-void client_marks_each_barred(const struct client_marks *marks,
-                              void (*fn)(void *data, const struct ip *ip), void *data);
-
-/* Sets the client records of the known domains in the index, which has none of them. */
-void client_marks_show_records(const struct client_marks *marks);
+/* Sets the addresses and client records of the known domains in the index, which has none of them.
+ */
+void client_marks_show(const struct client_marks *marks);
 
 /* Remembers its broken keys again, after a full read of the records made the table forget them. */
 void client_marks_remember_broken(struct client_marks *marks);
@@ -137,5 +126,17 @@ bool client_marks_explain_trouble(const struct client_marks *marks, struct buf *
 
 /* Reads the address in the value of a key below node-address. Pure. */
 bool client_marks_read_address(struct slice value, struct ip *ret_ip) MUST_CHECK;
+
+/* ---- clients.c: called in this order when a commit, a denial, or the end of a domain has changed
+ * something ---- */
+
+void clients_on_known(struct clients *clients); /* client_marks_is_known of a domain */
+
+/* Receives the lists of all domains, in no order; a namespace has one in each. */
+void clients_on_visible(const struct clients *clients, const struct visible_namespace *listed,
+                        size_t count);
+void clients_on_lists_known(
+    const struct clients *clients);             /* client_marks_are_lists_known of one */
+void clients_on_ended(struct clients *clients); /* all has been told */
 
 #endif

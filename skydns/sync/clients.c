@@ -74,12 +74,6 @@ bool clients_explain_trouble(const struct clients *clients, struct buf *out)
 
 /* ---- The index ---- */
 
-static void clients_note_barred(void *data, const struct ip *ip)
-{
-    struct clients *clients = data;
-    client_index_bar(clients->index, ip);
-}
-
 /* Reads all from the version followed last. Readers see the old content until the new one is
  * whole. */
 static void clients_read_all(struct clients *clients)
@@ -90,8 +84,7 @@ static void clients_read_all(struct clients *clients)
         pods->domains[i].is_known =
             clients->is_confirmed && client_marks_is_known(clients->marks, &clients->domains[i]);
     }
-    client_marks_each_barred(clients->marks, clients_note_barred, clients);
-    client_marks_show_records(clients->marks);
+    client_marks_show(clients->marks);
     if (clients->store) {
         client_pods_read(pods, clients->store);
     }
@@ -147,36 +140,27 @@ void clients_follow(struct clients *clients, const struct store *store)
 
 /* ---- What kube2sky keeps ---- */
 
-static void on_known(void *data)
+void clients_on_known(struct clients *clients)
 {
-    struct clients *clients = data;
     read_all_between(clients);
     clients->config.known(clients->config.data);
 }
 
-static void on_lists_known(void *data)
+void clients_on_lists_known(const struct clients *clients)
 {
-    const struct clients *clients = data;
     clients->config.known(clients->config.data);
 }
 
-static void on_barred(void *data, const struct ip *ip, bool is_barred)
+void clients_on_visible(const struct clients *clients, const struct visible_namespace *listed,
+                        size_t count)
 {
-    struct clients *clients = data;
-    (is_barred ? client_index_bar : client_index_unbar)(clients->index, ip);
-}
-
-static void clients_on_visible(void *data, const struct visible_namespace *listed, size_t count)
-{
-    const struct clients *clients = data;
     if (clients->config.on_visible) {
         clients->config.on_visible(clients->config.on_visible_data, listed, count);
     }
 }
 
-static void clients_on_ended(void *data)
+void clients_on_ended(struct clients *clients)
 {
-    struct clients *clients = data;
     client_index_commit(clients->index);
     clients->config.changed(clients->config.data);
 }
@@ -186,7 +170,7 @@ void clients_confirm(struct clients *clients)
     bool is_news = !clients->is_confirmed;
     clients->is_confirmed = true;
     if (is_news && clients->marks) {
-        on_known(clients);
+        clients_on_known(clients);
         clients_on_ended(clients);
     }
 }
@@ -237,12 +221,7 @@ static void open_marks(struct clients *clients)
         .saved = buf_slice(&clients->saved),
         .saved_records = buf_slice(&clients->saved_records),
         .saved_topology = buf_slice(&clients->saved_topology),
-        .known = on_known,
-        .lists_known = on_lists_known,
-        .barred = on_barred,
-        .visible = clients_on_visible,
-        .ended = clients_on_ended,
-        .data = clients,
+        .owner = clients,
     });
 }
 
