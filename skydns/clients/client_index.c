@@ -91,8 +91,7 @@ struct client_index *client_index_new(const struct client_index_config *config)
     open_content(&index->contents[0]);
     atomic_init(&index->table, index->contents[0].table);
     client_blocks_init(&index->blocks);
-    index->topology =
-        topology_new(&(struct topology_config){.retire = config->retire, .data = config->data});
+    index->topology = topology_new(config);
     return index;
 }
 

@@ -6,6 +6,7 @@
 
 #include "common/base/seeded_hash.h"
 #include "common/base/xalloc.h"
+#include "skydns/clients/client_index.h"
 
 /* Words of slots that hold no block. */
 enum { WORD_FREE = 0, WORD_GONE = 1 };
@@ -19,7 +20,7 @@ struct topology_table {
 };
 
 struct topology {
-    struct topology_config config;
+    struct client_index_config config;
     _Atomic(struct topology_table *) table;
     size_t count;
 };
@@ -45,7 +46,7 @@ static struct topology_table *topology_table_new(size_t services)
     return table;
 }
 
-struct topology *topology_new(const struct topology_config *config)
+struct topology *topology_new(const struct client_index_config *config)
 {
     struct topology *topology = xcalloc(1, sizeof(*topology));
     topology->config = *config;

@@ -6,7 +6,7 @@
  *
  * Filled by the main thread from etcd's events (skydns/sync/topology_keys_internal.h). Readers see
  * each change at once, or not yet, never half, without a lock or a wait. A replaced block goes to
- * `retire`, as those of client_index.h do, which has this table. It has no limit of its own. */
+ * `retire` of client_index.h, whose index has this table. It has no limit of its own. */
 #ifndef SKYDNS_CLIENTS_TOPOLOGY_H
 #define SKYDNS_CLIENTS_TOPOLOGY_H
 
@@ -18,15 +18,10 @@
 /* The values of -topology. */
 #define TOPOLOGY_CHOICES "off|marked"
 
+struct client_index_config;
 struct topology;
 
-struct topology_config {
-    /* Takes over a block that readers may hold, and calls fn(block) once none can. */
-    void (*retire)(void *data, void *block, void (*fn)(void *block));
-    void *data;
-};
-
-struct topology *topology_new(const struct topology_config *config);
+struct topology *topology_new(const struct client_index_config *config); /* the index's; copied */
 void topology_free(struct topology *topology); /* no reader is left; NULL is fine */
 
 /* Set the Service's block, owned from now on, in place of that of its name; and remove that. Main
