@@ -44,17 +44,14 @@ static void key_pair_drop(struct buf *text)
 
 /* ---- Lifetime ---- */
 
-static void open_half(struct half *half, const struct key_pair_config *config, const char *ending)
+static void open_half(struct half *half, const char *base, const char *ending,
+                      const struct watched_file_config *files)
 {
-    half->path = xasprintf("%s%s", config->base, ending);
-    half->file = watched_file_new(&(struct watched_file_config){
-        .loop = config->loop,
-        .path = half->path,
-        .bytes_max = SIGNING_KEY_FILE_MAX,
-        .look_s = look_s,
-        .changed = config->changed,
-        .data = config->data,
-    });
+    struct watched_file_config file = *files;
+    file.path = half->path = xasprintf("%s%s", base, ending);
+    file.bytes_max = SIGNING_KEY_FILE_MAX;
+    file.look_s = look_s;
+    half->file = watched_file_new(&file);
     buf_init(&half->text, SIGNING_KEY_FILE_MAX);
 }
 
@@ -65,12 +62,12 @@ static void close_half(struct half *half)
     free(half->path);
 }
 
-struct key_pair *key_pair_new(const struct key_pair_config *config)
+struct key_pair *key_pair_new(const char *base, const struct watched_file_config *files)
 {
     struct key_pair *pair = xcalloc(1, sizeof(*pair));
-    pair->base = xstrdup(config->base);
-    open_half(&pair->public_half, config, ".key");
-    open_half(&pair->private_half, config, ".private");
+    pair->base = xstrdup(base);
+    open_half(&pair->public_half, base, ".key", files);
+    open_half(&pair->private_half, base, ".private", files);
     return pair;
 }
 

@@ -12,16 +12,11 @@
 #include "skydns/dnssec/signing_key.h"
 
 struct key_pair;
+struct watched_file_config;
 
-struct key_pair_config {
-    struct ev_loop *loop;
-    const char *base;            /* copied */
-    void (*changed)(void *data); /* one of the files has: read them */
-    void *data;
-};
-
-/* Starts watching; reads nothing yet. */
-struct key_pair *key_pair_new(const struct key_pair_config *config);
+/* Starts watching; reads nothing yet. `files` says on which loop, and what is called when one of
+ * the files has changed: read them. */
+struct key_pair *key_pair_new(const char *base, const struct watched_file_config *files);
 void key_pair_free(struct key_pair *pair); /* NULL is fine; no byte of the key stays in memory */
 
 enum key_pair_outcome {

@@ -7,6 +7,7 @@
 #include "common/base/log.h"
 #include "common/base/xalloc.h"
 #include "skydns/config/key_pair_internal.h"
+#include "skydns/config/watched_file_internal.h"
 #include "skydns/settings/option_values.h"
 
 struct entry {
@@ -44,8 +45,9 @@ struct key_set *key_set_new(struct dnssec_files *owner, struct ev_loop *loop, co
     while (set->count < DNSSEC_KEYS_MAX && option_next_item(&rest, item)) {
         struct entry *entry = &set->entries[set->count++];
         entry->set = set;
-        entry->pair = key_pair_new(&(struct key_pair_config){
-            .loop = loop, .base = item, .changed = key_set_on_changed, .data = entry});
+        entry->pair =
+            key_pair_new(item, &(struct watched_file_config){
+                                   .loop = loop, .changed = key_set_on_changed, .data = entry});
     }
     return set;
 }
