@@ -4,6 +4,7 @@
 
 #include "common/base/attributes.h"
 #include "common/base/clock.h"
+#include "common/base/timer.h"
 
 enum { LINES_A_MINUTE = 10, SILENCE_MS = 60000 };
 
@@ -215,8 +216,7 @@ static void outage_update(struct outage *outage)
         outage->is_overdue_told = false;
     } else if (!ev_is_active(&outage->timeout) && !outage->is_overdue) {
         ev_now_update(outage->loop);
-        ev_timer_set(&outage->timeout, (double)outage->timeout_ms / 1000.0, 0.0);
-        ev_timer_start(outage->loop, &outage->timeout);
+        timer_arm_ms(outage->loop, &outage->timeout, outage->timeout_ms);
     }
     tell_overdue(outage);
 }
@@ -226,8 +226,7 @@ void outage_init(struct outage *outage, struct ev_loop *loop, const char *name, 
 {
     *outage = (struct outage){
         .loop = loop, .name = name, .timeout_ms = timeout_ms, .overdue_line = overdue_line};
-    ev_timer_init(&outage->timeout, outage_on_report_due, 0.0, 0.0);
-    outage->timeout.data = outage;
+    timer_init(&outage->timeout, outage_on_report_due, outage);
 }
 
 void outage_fini(struct outage *outage)

@@ -3,6 +3,7 @@
 
 #include "common/base/attributes.h"
 #include "common/base/clock.h"
+#include "common/base/timer.h"
 #include "common/base/xalloc.h"
 #include "common/etcd/etcd_link_state_internal.h"
 #include "common/etcd/etcd_unary_internal.h"
@@ -266,9 +267,7 @@ static void arm_deadline(struct etcd_link *link, int64_t deadline_ms)
     }
     int64_t wait_ms = deadline_ms - clock_monotonic_ms();
     link->next_deadline_ms = deadline_ms;
-    ev_timer_stop(link->loop, &link->deadline);
-    ev_timer_set(&link->deadline, wait_ms > 0 ? (double)wait_ms / 1000.0 : 0.0, 0.0);
-    ev_timer_start(link->loop, &link->deadline);
+    timer_arm_ms(link->loop, &link->deadline, wait_ms);
 }
 
 /* Returns whether no call has received anything since this one was sent. Then the member or the
@@ -362,8 +361,7 @@ void etcd_calls_init(struct etcd_link *link)
 {
     TAILQ_INIT(&link->calls);
     link->next_deadline_ms = INT64_MAX;
-    ev_init(&link->deadline, etcd_call_on_deadline);
-    link->deadline.data = link;
+    timer_init(&link->deadline, etcd_call_on_deadline, link);
 }
 
 void etcd_calls_fini(struct etcd_link *link)

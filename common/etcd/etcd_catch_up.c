@@ -1,4 +1,5 @@
 #include "common/base/attributes.h"
+#include "common/base/timer.h"
 
 #include "common/etcd/etcd_catch_up_internal.h"
 
@@ -13,11 +14,10 @@ void etcd_catch_up_init(struct etcd_catch_up *catch_up, struct ev_loop *loop,
                         void (*done)(void *data), void *data)
 {
     *catch_up = (struct etcd_catch_up){.loop = loop, .done = done, .data = data};
-    ev_timer_init(&catch_up->timer, etcd_catch_up_on_timer, 0., 0.);
+    timer_init(&catch_up->timer, etcd_catch_up_on_timer, catch_up);
     /* Runs after what has arrived is read: this process may have been stopped for the quiet
      * time. */
     ev_set_priority(&catch_up->timer, EV_MINPRI);
-    catch_up->timer.data = catch_up;
 }
 
 /* Calls `done` from the loop, never from here: the mirror's owner may end it in each of the
@@ -28,10 +28,8 @@ static void etcd_catch_up_wait(struct etcd_catch_up *catch_up)
     if (catch_up->is_done || !catch_up->is_confirmed) {
         return;
     }
-    ev_timer_stop(catch_up->loop, &catch_up->timer);
     ev_now_update(catch_up->loop);
-    ev_timer_set(&catch_up->timer, has_all ? 0. : ETCD_CATCH_UP_QUIET_MS / 1000., 0.);
-    ev_timer_start(catch_up->loop, &catch_up->timer);
+    timer_arm(catch_up->loop, &catch_up->timer, has_all ? 0. : ETCD_CATCH_UP_QUIET_MS / 1000.);
 }
 
 void etcd_catch_up_begin(struct etcd_catch_up *catch_up, int64_t reached, int64_t target)

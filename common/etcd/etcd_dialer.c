@@ -6,6 +6,7 @@
 #include "common/base/backoff.h"
 #include "common/base/clock.h"
 #include "common/base/log.h"
+#include "common/base/timer.h"
 #include "common/base/xalloc.h"
 
 /* Limits how long a turn waits for a name: the C library gives a DNS server 5 s, and another
@@ -116,8 +117,7 @@ static void etcd_dialer_look_up(struct etcd_dialer *dialer)
             .data = place,
         });
     }
-    ev_timer_set(&dialer->limit, LOOKUP_LIMIT_MS / 1000.0, 0.0);
-    ev_timer_start(dialer->config.loop, &dialer->limit);
+    timer_arm_ms(dialer->config.loop, &dialer->limit, LOOKUP_LIMIT_MS);
 }
 
 void etcd_dialer_find(struct etcd_dialer *dialer)
@@ -178,8 +178,7 @@ struct etcd_dialer *etcd_dialer_new(const struct etcd_dialer_config *config)
     /* Starts at random, so that a thousand readers do not all begin with the first member. */
     /* NOLINTNEXTLINE(clang-analyzer-core.DivideZero): etcd_endpoints_parse returns at least one */
     dialer->turn = backoff_random() % config->endpoints->count;
-    ev_init(&dialer->limit, on_limit);
-    dialer->limit.data = dialer;
+    timer_init(&dialer->limit, on_limit, dialer);
     return dialer;
 }
 

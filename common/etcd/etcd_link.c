@@ -5,6 +5,7 @@
 #include "common/base/attributes.h"
 #include "common/base/clock.h"
 #include "common/base/log.h"
+#include "common/base/timer.h"
 #include "common/base/xalloc.h"
 #include "common/etcd/etcd_counts_internal.h"
 #include "common/etcd/etcd_link_state_internal.h"
@@ -189,8 +190,7 @@ static void connect_when_due(struct etcd_link *link)
         connect_now(link);
         return;
     }
-    ev_timer_set(&link->retry, (double)wait_ms / 1000.0, 0.0);
-    ev_timer_start(link->loop, &link->retry);
+    timer_arm_ms(link->loop, &link->retry, wait_ms);
 }
 
 static void etcd_link_on_retry(struct ev_loop *loop UNUSED, ev_timer *w, int events UNUSED)
@@ -224,8 +224,7 @@ void etcd_link_unwanted(struct etcd_link *link)
         link->is_dialing = false;
         etcd_dialer_cancel(link->dialer);
     }
-    ev_timer_set(&link->idle, idle_limit_s, 0.0);
-    ev_timer_start(link->loop, &link->idle);
+    timer_arm(link->loop, &link->idle, idle_limit_s);
 }
 
 /* ---- Life ---- */
@@ -247,9 +246,8 @@ struct etcd_link *etcd_link_new(const struct etcd_link_config *config)
     link->heard_ms = clock_monotonic_ms();
     backoff_init(&link->backoff, BACKOFF_REMOTE_FIRST_MS, BACKOFF_REMOTE_MAX_MS);
     etcd_calls_init(link);
-    ev_init(&link->retry, etcd_link_on_retry);
-    ev_init(&link->idle, etcd_link_on_idle);
-    link->retry.data = link->idle.data = link;
+    timer_init(&link->retry, etcd_link_on_retry, link);
+    timer_init(&link->idle, etcd_link_on_idle, link);
     return link;
 }
 

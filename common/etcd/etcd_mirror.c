@@ -7,6 +7,7 @@
 #include "common/base/attributes.h"
 #include "common/base/clock.h"
 #include "common/base/log.h"
+#include "common/base/timer.h"
 #include "common/base/xalloc.h"
 #include "common/etcd/etcd_link_internal.h"
 #include "common/etcd/etcd_mirror_internal.h"
@@ -52,8 +53,7 @@ void etcd_mirror_lose(struct etcd_mirror *mirror, const struct err *err)
     etcd_pages_reset(mirror->pages); /* another member may send larger ones */
     uint32_t delay_ms = backoff_next_ms(&mirror->backoff, backoff_random());
     log_debug("mirror interrupted", LOG_STR("reason", err->msg), LOG_INT("retry_ms", delay_ms));
-    ev_timer_set(&mirror->retry, delay_ms / 1000.0, 0.0);
-    ev_timer_start(etcd_loop(mirror->etcd), &mirror->retry);
+    timer_arm_ms(etcd_loop(mirror->etcd), &mirror->retry, delay_ms);
     /* A compaction between two pages is no etcd outage. */
     if (err->code != ERR_COMPACTED) {
         mirror->config.state(mirror->config.data, err);
@@ -309,8 +309,7 @@ struct etcd_mirror *etcd_mirror_start(struct etcd *etcd, const struct etcd_mirro
         .data = mirror,
     });
     backoff_init(&mirror->backoff, BACKOFF_REMOTE_FIRST_MS, BACKOFF_REMOTE_MAX_MS);
-    ev_timer_init(&mirror->retry, etcd_mirror_on_retry, 0.0, 0.0);
-    mirror->retry.data = mirror;
+    timer_init(&mirror->retry, etcd_mirror_on_retry, mirror);
     etcd_mirror_follow_init(mirror);
     etcd_mirror_check_init(mirror);
     mirror->mark = etcd_store_mark_new(etcd, buf_slice(&mirror->store_key), on_mark, mirror);

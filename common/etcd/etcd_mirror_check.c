@@ -3,6 +3,7 @@
 #include "common/base/backoff.h"
 #include "common/base/clock.h"
 #include "common/base/log.h"
+#include "common/base/timer.h"
 #include "common/etcd/etcd_link_internal.h"
 #include "common/etcd/etcd_mirror_internal.h"
 
@@ -22,8 +23,7 @@ static void etcd_mirror_check_schedule(struct etcd_mirror *mirror, int64_t wait_
     struct ev_loop *loop = etcd_loop(mirror->etcd);
     wait_ms -= backoff_random() % (earlier_ms + 1);
     ev_now_update(loop);
-    ev_timer_set(&mirror->check, (double)wait_ms / 1000.0, 0.0);
-    ev_timer_start(loop, &mirror->check);
+    timer_arm_ms(loop, &mirror->check, wait_ms);
 }
 
 static void schedule_next(struct etcd_mirror *mirror)
@@ -169,11 +169,10 @@ static void etcd_mirror_check_on_timer(struct ev_loop *loop UNUSED, ev_timer *ti
 void etcd_mirror_check_init(struct etcd_mirror *mirror)
 {
     etcd_silence_init(&mirror->silence);
-    ev_timer_init(&mirror->check, etcd_mirror_check_on_timer, 0.0, 0.0);
+    timer_init(&mirror->check, etcd_mirror_check_on_timer, mirror);
     /* Runs after what has arrived is read: this process may have been stopped for longer than the
      * timeout. */
     ev_set_priority(&mirror->check, EV_MINPRI);
-    mirror->check.data = mirror;
 }
 
 void etcd_mirror_check_begin(struct etcd_mirror *mirror)

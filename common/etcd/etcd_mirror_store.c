@@ -4,6 +4,7 @@
 #include "common/base/attributes.h"
 #include "common/base/clock.h"
 #include "common/base/log.h"
+#include "common/base/timer.h"
 #include "common/etcd/etcd_link_internal.h"
 #include "common/etcd/etcd_mirror_internal.h"
 #include "common/etcd/etcd_saved_internal.h"
@@ -61,8 +62,7 @@ static void hold_since(struct etcd_mirror *mirror, int64_t held_ms)
     ev_timer_stop(loop, &mirror->stale);
     if (mirror->config.stale_max_ms > 0) {
         ev_now_update(loop);
-        ev_timer_set(&mirror->stale, left_ms > 0 ? (double)left_ms / 1000.0 : 0.0, 0.0);
-        ev_timer_start(loop, &mirror->stale);
+        timer_arm_ms(loop, &mirror->stale, left_ms);
     }
 }
 
@@ -340,8 +340,7 @@ void etcd_mirror_store_init(struct etcd_mirror *mirror)
     etcd_evidence_init(&mirror->known);
     etcd_evidence_init(&mirror->fresh);
     buf_init(&mirror->doubted_id, ETCD_MIRROR_KEY_MAX);
-    ev_timer_init(&mirror->stale, on_stale, 0.0, 0.0);
-    mirror->stale.data = mirror;
+    timer_init(&mirror->stale, on_stale, mirror);
     etcd_mirror_store_load(mirror, mirror->config.saved);
 }
 

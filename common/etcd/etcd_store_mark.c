@@ -4,6 +4,7 @@
 
 #include "common/base/attributes.h"
 #include "common/base/backoff.h"
+#include "common/base/timer.h"
 #include "common/base/xalloc.h"
 #include "common/etcd/etcd_link_internal.h"
 #include "common/etcd/etcd_store_id.h"
@@ -61,8 +62,7 @@ static void etcd_store_mark_on_txn(void *data, const struct etcd_txn_reply *repl
     }
     if (err) {
         uint32_t delay_ms = backoff_next_ms(&mark->backoff, backoff_random());
-        ev_timer_set(&mark->retry, delay_ms / 1000.0, 0.0);
-        ev_timer_start(etcd_loop(mark->etcd), &mark->retry);
+        timer_arm_ms(etcd_loop(mark->etcd), &mark->retry, delay_ms);
     } else {
         backoff_reset(&mark->backoff);
     }

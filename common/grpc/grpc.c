@@ -5,6 +5,7 @@
 
 #include "common/base/attributes.h"
 #include "common/base/clock.h"
+#include "common/base/timer.h"
 #include "common/base/xalloc.h"
 #include "common/grpc/grpc_state_internal.h"
 
@@ -257,8 +258,7 @@ static void on_ping(struct ev_loop *loop, ev_timer *w, int events UNUSED)
     if (g->is_open && g->long_count > 0 && !ev_is_active(&g->ping_limit)) {
         /* This fails only without memory, which xalloc excludes. */
         (void)nghttp2_submit_ping(g->session, NGHTTP2_FLAG_NONE, NULL);
-        ev_timer_set(&g->ping_limit, ping_limit_s, 0.0);
-        ev_timer_start(loop, &g->ping_limit);
+        timer_arm(loop, &g->ping_limit, ping_limit_s);
         grpc_want_flush(g);
     }
 }
@@ -268,8 +268,7 @@ static void on_ping_limit(struct ev_loop *loop UNUSED, ev_timer *w, int events U
     struct grpc *g = w->data;
     grpc_enter(g);
     /* The timer has stopped itself; restart it to see whether the answer was only unread. */
-    ev_timer_set(w, ping_limit_s, 0.0);
-    ev_timer_start(loop, w);
+    timer_arm(loop, w, ping_limit_s);
     grpc_read_pending(g);
     if (ev_is_active(w)) {
         struct err err;

@@ -5,6 +5,7 @@
 
 #include "common/base/attributes.h"
 #include "common/base/buf.h"
+#include "common/base/timer.h"
 #include "common/base/xalloc.h"
 #include "common/http/http_transfer_internal.h"
 
@@ -179,8 +180,7 @@ static int on_want_timer(CURLM *multi UNUSED, long timeout_ms, void *user)
     struct http_client *client = user;
     ev_timer_stop(client->loop, &client->timer);
     if (timeout_ms >= 0) {
-        ev_timer_set(&client->timer, (double)timeout_ms / 1000, 0);
-        ev_timer_start(client->loop, &client->timer);
+        timer_arm_ms(client->loop, &client->timer, timeout_ms);
     }
     return 0;
 }
@@ -220,10 +220,8 @@ struct http_client *http_client_new(struct ev_loop *loop)
         xalloc_out_of_memory(); /* the only failure of either */
     }
     client->loop = loop;
-    ev_timer_init(&client->timer, http_client_on_timer, 0, 0);
-    client->timer.data = client;
-    ev_timer_init(&client->rest, on_rest, 0, 0);
-    client->rest.data = client;
+    timer_init(&client->timer, http_client_on_timer, client);
+    timer_init(&client->rest, on_rest, client);
     (void)curl_multi_setopt(client->multi, CURLMOPT_SOCKETFUNCTION, on_want_socket);
     (void)curl_multi_setopt(client->multi, CURLMOPT_SOCKETDATA, client);
     (void)curl_multi_setopt(client->multi, CURLMOPT_TIMERFUNCTION, on_want_timer);
@@ -292,8 +290,7 @@ size_t http_client_on_body(char *bytes, size_t size, size_t count, void *user)
     }
     http_client_on_bytes(call);
     if (call->wants_http2 && http_transfer_has_http2(&call->transfer)) {
-        ev_timer_set(&call->client->rest, 0, 0);
-        ev_timer_start(call->client->loop, &call->client->rest);
+        timer_arm(call->client->loop, &call->client->rest, 0);
     }
     if (is_success && call->on_data) {
         call->on_data(call->data, slice_of(bytes, len));

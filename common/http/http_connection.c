@@ -12,6 +12,7 @@
 
 #include "common/base/clock.h"
 #include "common/base/log.h"
+#include "common/base/timer.h"
 #include "common/base/xalloc.h"
 #include "common/http/http_admission.h"
 #include "common/http/http_head.h"
@@ -113,13 +114,6 @@ static void close_connection(struct http_connection *c)
     http_connection_free(c);
 }
 
-static void http_connection_set_timer(struct http_connection *c, double after_s)
-{
-    ev_timer_stop(c->config->loop, &c->timer);
-    ev_timer_set(&c->timer, after_s, 0.);
-    ev_timer_start(c->config->loop, &c->timer);
-}
-
 static void http_connection_on_timer(struct ev_loop *loop UNUSED, ev_timer *w, int events UNUSED)
 {
     close_connection(w->data);
@@ -129,7 +123,7 @@ void http_connection_hurry(struct http_connection *connection)
 {
     struct http_connection *c = connection;
     if (c->is_new && ev_timer_remaining(c->config->loop, &c->timer) > first_soon_s) {
-        http_connection_set_timer(c, first_soon_s);
+        timer_arm(c->config->loop, &c->timer, first_soon_s);
     }
 }
 
@@ -200,7 +194,7 @@ static void begin_reply(struct http_connection *c, struct http_reply *reply, boo
     }
     c->phase = SENDING;
     c->reply_until_ms = clock_monotonic_ms() + REPLY_MS;
-    http_connection_set_timer(c, unread_s);
+    timer_arm(c->config->loop, &c->timer, unread_s);
     http_socket_set_events(c->config->loop, &c->io, EV_WRITE);
 }
 
@@ -250,11 +244,11 @@ static void end_reply(struct http_connection *c)
         c->skip_left = REQUEST_BODY_MAX;
         (void)shutdown(c->io.fd,
                        SHUT_WR); /* fails when the client is gone: the next read shows it */
-        http_connection_set_timer(c, linger_s);
+        timer_arm(c->config->loop, &c->timer, linger_s);
         return;
     }
     c->phase = READING;
-    http_connection_set_timer(c, request_s);
+    timer_arm(c->config->loop, &c->timer, request_s);
     if (c->in.len > 0) { /* the next request may have arrived */
         ev_io_stop(c->config->loop, &c->io);
         c->waits = true;
@@ -318,7 +312,7 @@ static bool send_parts(struct http_connection *c)
     }
     c->sent += (size_t)n;
     double left_s = (double)(c->reply_until_ms - clock_monotonic_ms()) / 1000;
-    http_connection_set_timer(c, left_s < unread_s ? left_s : unread_s);
+    timer_arm(c->config->loop, &c->timer, left_s < unread_s ? left_s : unread_s);
     return left_s > 0.;
 }
 
@@ -560,10 +554,9 @@ struct http_connection *http_connection_new(const struct http_connection_config 
     ev_io_init(&c->io, http_connection_on_io, fd, EV_READ);
     c->io.data = c;
     ev_io_start(config->loop, &c->io);
-    ev_init(&c->timer, http_connection_on_timer);
-    c->timer.data = c;
+    timer_init(&c->timer, http_connection_on_timer, c);
     /* Runs after the sockets of the same turn: what arrived while the loop was busy counts. */
     ev_set_priority(&c->timer, EV_MINPRI);
-    http_connection_set_timer(c, request_s);
+    timer_arm(c->config->loop, &c->timer, request_s);
     return c;
 }

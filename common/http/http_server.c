@@ -12,6 +12,7 @@
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/base/sockets.h"
+#include "common/base/timer.h"
 #include "common/base/xalloc.h"
 #include "common/http/http_connection_internal.h"
 #include "common/http/http_head.h"
@@ -159,8 +160,7 @@ void http_server_note_request(struct http_server *server, struct http_connection
 void http_server_give_turns(struct http_server *server)
 {
     if (!ev_is_active(&server->turns)) {
-        ev_timer_set(&server->turns, 0., 0.);
-        ev_timer_start(server->config.loop, &server->turns);
+        timer_arm(server->config.loop, &server->turns, 0.);
     }
 }
 
@@ -199,8 +199,7 @@ static void http_server_pause_accepting(struct http_server *s, int error)
                  LOG_STR("reason", err_code_text(-error)));
     }
     ev_io_stop(s->config.loop, &s->accepting);
-    ev_timer_set(&s->pause, pause_s, 0.);
-    ev_timer_start(s->config.loop, &s->pause);
+    timer_arm(s->config.loop, &s->pause, pause_s);
 }
 
 static void http_server_on_pause(struct ev_loop *loop, ev_timer *w, int events UNUSED)
@@ -265,10 +264,8 @@ struct http_server *http_server_of(struct ev_loop *loop, int fd, const struct ht
     ev_io_init(&s->accepting, on_acceptable, fd, EV_READ);
     ev_set_priority(&s->accepting, EV_MINPRI); /* requests that have arrived come first */
     s->accepting.data = s;
-    ev_init(&s->pause, http_server_on_pause);
-    s->pause.data = s;
-    ev_init(&s->turns, http_server_on_turns);
-    s->turns.data = s;
+    timer_init(&s->pause, http_server_on_pause, s);
+    timer_init(&s->turns, http_server_on_turns, s);
     http_server_resume(s);
     return s;
 }

@@ -5,6 +5,7 @@
 #include "common/base/buf.h"
 #include "common/base/duration.h"
 #include "common/base/metrics.h"
+#include "common/base/timer.h"
 #include "common/base/xalloc.h"
 #include "common/http/http_head.h"
 #include "common/http/http_held.h"
@@ -99,8 +100,7 @@ static void http_waiters_look(struct http_waiters *waiters)
         }
     }
     if (is_soon && !ev_is_active(&waiters->soon)) {
-        ev_timer_set(&waiters->soon, soon_s, 0.);
-        ev_timer_start(waiters->config.loop, &waiters->soon);
+        timer_arm(waiters->config.loop, &waiters->soon, soon_s);
     }
 }
 

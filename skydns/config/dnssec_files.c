@@ -10,6 +10,7 @@
 #include "common/base/cleanup.h"
 #include "common/base/clock.h"
 #include "common/base/log.h"
+#include "common/base/timer.h"
 #include "common/base/xalloc.h"
 #include "skydns/config/key_set_internal.h"
 #include "skydns/dnssec/dnssec.h"
@@ -169,8 +170,7 @@ static bool dnssec_files_refresh(struct dnssec_files *files, bool differs)
 static void dnssec_files_start(struct dnssec_files *files, ev_timer *timer, int ms)
 {
     if (!ev_is_active(timer)) {
-        ev_timer_set(timer, ms / 1000.0, 0.);
-        ev_timer_start(files->config.loop, timer);
+        timer_arm_ms(files->config.loop, timer, ms);
     }
 }
 
@@ -251,9 +251,8 @@ struct dnssec_files *dnssec_files_new(const struct dnssec_files_config *config)
     files->config = *config;
     files->used = key_set_new(files, config->loop, "");
     files->clock = clock_watch_new(config->loop);
-    ev_timer_init(&files->settle, on_settle, 0., 0.);
-    ev_timer_init(&files->timeout, dnssec_files_on_report_due, 0., 0.);
-    files->settle.data = files->timeout.data = files;
+    timer_init(&files->settle, on_settle, files);
+    timer_init(&files->timeout, dnssec_files_on_report_due, files);
     return files;
 }
 

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "common/base/cleanup.h"
+#include "common/base/timer.h"
 #include "common/base/xalloc.h"
 
 /* Delays. Writing in place takes a moment; events of one second may look the same to libev, hence a
@@ -76,9 +77,7 @@ static void watched_file_check(struct watched_file *file)
         return;
     }
     file->pending = now;
-    ev_timer_stop(file->config.loop, &file->settle);
-    ev_timer_set(&file->settle, settle_s, 0.);
-    ev_timer_start(file->config.loop, &file->settle);
+    timer_arm(file->config.loop, &file->settle, settle_s);
 }
 
 static void watched_file_on_timer(struct ev_loop *loop UNUSED, ev_timer *timer, int events UNUSED)
@@ -89,9 +88,7 @@ static void watched_file_on_timer(struct ev_loop *loop UNUSED, ev_timer *timer, 
 static void watched_file_on_event(struct ev_loop *loop, ev_stat *stat, int events UNUSED)
 {
     struct watched_file *file = stat->data;
-    ev_timer_stop(loop, &file->again);
-    ev_timer_set(&file->again, again_s, 0.);
-    ev_timer_start(loop, &file->again);
+    timer_arm(loop, &file->again, again_s);
     watched_file_check(file);
 }
 

@@ -8,6 +8,7 @@
 #include "common/base/cleanup.h"
 #include "common/base/err.h"
 #include "common/base/log.h"
+#include "common/base/timer.h"
 #include "common/base/xalloc.h"
 #include "common/etcd/etcd_mirror.h"
 #include "common/etcd/etcd_store_id.h"
@@ -339,7 +340,7 @@ static void client_marks_on_state(void *data, const struct err *err)
         }
         range->is_denied = true;
         range->denial = *err;
-        ev_timer_start(range->marks->config.loop, &range->retry);
+        timer_arm(range->marks->config.loop, &range->retry, denied_retry_s);
         etcd_mirror_stop(STEAL(range->mirror));
         if (was_denied || !range->has_read) {
             forget_read(range);
@@ -507,8 +508,7 @@ static void range_open(struct client_marks *marks, struct domain *domain, unsign
     mark_keys_init(&range->keys, kind == MARK_LIST ? MARK_LIST : MARK_ADDRESS);
     record_keys_init(&range->records, marks->config.index);
     topology_keys_init(&range->topology, marks->config.index, &domain->name);
-    ev_timer_init(&range->retry, client_marks_on_retry, denied_retry_s, 0.);
-    range->retry.data = range;
+    timer_init(&range->retry, client_marks_on_retry, range);
 }
 
 static void range_close(struct range *range)

@@ -9,6 +9,7 @@
 #include "common/base/clock.h"
 #include "common/base/key_table.h"
 #include "common/base/outage.h"
+#include "common/base/timer.h"
 #include "common/base/xalloc.h"
 #include "common/etcd/etcd_lease.h"
 #include "skydns/sync/lease_internal.h"
@@ -52,9 +53,7 @@ void lease_wake_at(struct lease *lease, int64_t at_ms)
     int64_t now_ms = clock_monotonic_ms();
     table->run_ms = max_ms(at_ms, table->last_run_ms + RUN_GAP_MS);
     ev_now_update(table->loop);
-    ev_timer_stop(table->loop, &table->run);
-    ev_timer_set(&table->run, (double)max_ms(table->run_ms - now_ms, 0) / 1000.0, 0.0);
-    ev_timer_start(table->loop, &table->run);
+    timer_arm_ms(table->loop, &table->run, table->run_ms - now_ms);
 }
 
 /* ---- TTLs ---- */
@@ -470,8 +469,7 @@ struct lease_table *lease_table_new(const struct lease_table_config *config)
     key_table_init(&table->leases, lease_id_of);
     TAILQ_INIT(&table->waiting);
     table->run_ms = INT64_MAX;
-    ev_init(&table->run, on_run);
-    table->run.data = table;
+    timer_init(&table->run, on_run, table);
     return table;
 }
 

@@ -10,6 +10,7 @@
 #include "common/base/cursor.h"
 #include "common/base/err.h"
 #include "common/base/log.h"
+#include "common/base/timer.h"
 #include "common/base/xalloc.h"
 #include "common/etcd/etcd_mirror.h"
 #include "common/etcd/etcd_store_id.h"
@@ -121,7 +122,7 @@ static void writer_documents_on_state(void *data, const struct err *err)
         }
         document->is_denied = true;
         document->denial = *err;
-        ev_timer_start(document->documents->config.loop, &document->retry);
+        timer_arm(document->documents->config.loop, &document->retry, denied_retry_s);
         etcd_mirror_stop(STEAL(document->mirror));
         if (!document->is_told) {
             writer_documents_publish(document); /* that there is none, as far as anybody may know */
@@ -272,8 +273,7 @@ static struct document *document_new(struct writer_documents *documents, const s
     document->key = writer_document_key(domain, documents->config.name);
     document->is_changed = true; /* the first full read reports it in any case */
     buf_init(&document->text, WRITER_DOCUMENT_MAX + 1);
-    ev_timer_init(&document->retry, writer_documents_on_retry, denied_retry_s, 0.);
-    document->retry.data = document;
+    timer_init(&document->retry, writer_documents_on_retry, document);
     return document;
 }
 

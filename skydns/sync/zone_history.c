@@ -6,6 +6,7 @@
 #include "common/base/attributes.h"
 #include "common/base/err.h"
 #include "common/base/log.h"
+#include "common/base/timer.h"
 #include "common/base/xalloc.h"
 #include "common/dns/record.h"
 #include "common/etcd/etcd.h"
@@ -70,18 +71,11 @@ static void zone_history_on_events(void *data, const struct etcd_event *events, 
     }
 }
 
-static void be_patient(struct zone_history *h, unsigned ms)
-{
-    ev_timer_stop(h->config.loop, &h->timeout);
-    ev_timer_set(&h->timeout, ms / 1000.0, 0.);
-    ev_timer_start(h->config.loop, &h->timeout);
-}
-
 /* Shortens the timeout: events follow at once, or none. */
 static void zone_history_on_up(void *data)
 {
     struct zone_history *h = data;
-    be_patient(h, h->config.timeout_ms);
+    timer_arm_ms(h->config.loop, &h->timeout, h->config.timeout_ms);
 }
 
 static void sync_zone_history_start(struct zone_history *h);
@@ -134,9 +128,8 @@ struct zone_history *zone_history_start(const struct zone_history_config *config
     h->range_end_len = etcd_prefix_end(config->prefix, h->range_end).len;
     zone_changes_set(&h->changes, config->apexes, config->count, 0);
     h->span = HISTORY_REVISIONS;
-    ev_init(&h->timeout, on_impatience);
-    h->timeout.data = h;
-    be_patient(h, UP_PATIENCES * config->timeout_ms);
+    timer_init(&h->timeout, on_impatience, h);
+    timer_arm_ms(h->config.loop, &h->timeout, UP_PATIENCES * config->timeout_ms);
     sync_zone_history_start(h);
     return h;
 }

@@ -9,6 +9,7 @@
 #include "common/base/clock.h"
 #include "common/base/cursor.h"
 #include "common/base/log.h"
+#include "common/base/timer.h"
 #include "common/base/xalloc.h"
 #include "common/dns/dns.h"
 #include "skydns/records/rng.h"
@@ -154,9 +155,7 @@ static void notifier_set_timer(struct notifier *n)
     }
     ev_timer_stop(n->config.loop, &n->timer);
     if (first_ms < INT64_MAX) {
-        int64_t left_ms = first_ms - clock_monotonic_ms();
-        ev_timer_set(&n->timer, left_ms > 0 ? (double)left_ms / 1000 : 0., 0.);
-        ev_timer_start(n->config.loop, &n->timer);
+        timer_arm_ms(n->config.loop, &n->timer, first_ms - clock_monotonic_ms());
     }
 }
 
@@ -374,8 +373,7 @@ struct notifier *notifier_new(const struct notifier_config *config)
     struct notifier *n = xcalloc(1, sizeof(*n));
     n->config = *config;
     rng_seed(&n->rng);
-    ev_init(&n->timer, notifier_on_timer);
-    n->timer.data = n;
+    timer_init(&n->timer, notifier_on_timer, n);
     for (unsigned i = 0; i < 2; i++) {
         n->fds[i] = -1;
         ev_init(&n->readable[i], notifier_on_readable);

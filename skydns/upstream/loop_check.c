@@ -7,6 +7,7 @@
 #include "common/base/attributes.h"
 #include "common/base/clock.h"
 #include "common/base/log.h"
+#include "common/base/timer.h"
 #include "common/base/xalloc.h"
 #include "common/dns/dns.h"
 #include "skydns/records/rng.h"
@@ -146,13 +147,6 @@ static void loop_check_ask(struct suspect *s)
 
 /* ---- Rounds ---- */
 
-static void loop_check_wait(struct loop_check *check, double s)
-{
-    ev_timer_stop(check->config.loop, &check->timer);
-    ev_timer_set(&check->timer, s > 0 ? s : 0, 0.);
-    ev_timer_start(check->config.loop, &check->timer);
-}
-
 /* Returns the seconds until the next round may begin. */
 static double gap_left_s(const struct loop_check *check)
 {
@@ -172,7 +166,7 @@ static void loop_check_end_round(struct loop_check *check)
             loop_check_conclude(s, UPSTREAM_SILENT);
         }
     }
-    loop_check_wait(check, check->in_hurry ? gap_left_s(check) : pause_s);
+    timer_arm(check->config.loop, &check->timer, check->in_hurry ? gap_left_s(check) : pause_s);
 }
 
 /* Asks the servers without a verdict. It runs once more than there are attempts, to wait for the
@@ -189,7 +183,7 @@ static void loop_check_attempt(struct loop_check *check)
         }
     }
     if (is_waiting) {
-        loop_check_wait(check, check->config.times.retry_s);
+        timer_arm(check->config.loop, &check->timer, check->config.times.retry_s);
     } else {
         loop_check_end_round(check);
     }
@@ -224,7 +218,7 @@ void loop_check_hurry(struct loop_check *check)
     if (check->count > 0 && !check->in_hurry) {
         check->in_hurry = true;
         if (!check->in_round) {
-            loop_check_wait(check, gap_left_s(check));
+            timer_arm(check->config.loop, &check->timer, gap_left_s(check));
         }
     }
 }
@@ -246,8 +240,7 @@ struct loop_check *loop_check_new(const struct loop_check_config *config)
     struct loop_check *check = xcalloc(1, sizeof(*check));
     check->config = *config;
     rng_seed(&check->rng);
-    ev_init(&check->timer, loop_check_on_timer);
-    check->timer.data = check;
+    timer_init(&check->timer, loop_check_on_timer, check);
     return check;
 }
 
@@ -270,5 +263,5 @@ void loop_check_set_servers(struct loop_check *check, const struct nameserver *s
     for (size_t i = 0; i < count && i < UPSTREAMS_MAX; i++) {
         check->suspects[check->count++] = (struct suspect){.owner = check, .server = servers[i]};
     }
-    loop_check_wait(check, 0);
+    timer_arm(check->config.loop, &check->timer, 0);
 }

@@ -9,6 +9,7 @@
 
 #include "common/base/attributes.h"
 #include "common/base/client_net.h"
+#include "common/base/timer.h"
 #include "common/tls/tls_client.h"
 #include "common/tls/tls_session.h"
 
@@ -43,13 +44,6 @@ static void end_with(struct tls_link *link, int code, const char *what)
 }
 
 /* ---- The handshake ---- */
-
-static void tls_link_set_timer(struct tls_link *link, double s)
-{
-    ev_timer_stop(link->config.loop, &link->timer);
-    ev_timer_set(&link->timer, s, 0.);
-    ev_timer_start(link->config.loop, &link->timer);
-}
 
 static void tls_link_step(struct tls_link *link)
 {
@@ -212,7 +206,7 @@ void tls_link_set_idle(struct tls_link *link, double idle_s)
     if (idle_s < 0 || link->is_ending) {
         ev_timer_stop(link->config.loop, &link->timer);
     } else {
-        tls_link_set_timer(link, idle_s);
+        timer_arm(link->config.loop, &link->timer, idle_s);
     }
 }
 
@@ -240,15 +234,14 @@ void tls_link_init(struct tls_link *link, const struct tls_link_config *config)
     ev_init(&link->io, tls_link_on_io);
     link->io.fd = -1;
     link->io.data = link;
-    ev_init(&link->timer, tls_link_on_timer);
-    link->timer.data = link;
+    timer_init(&link->timer, tls_link_on_timer, link);
     int r = begin_connect(link);
     if (r < 0) {
         end_with(link, r, "connect");
         return;
     }
     tls_link_watch(link, EV_WRITE);
-    tls_link_set_timer(link, TLS_LINK_CONNECT_MS / 1000.0);
+    timer_arm_ms(config->loop, &link->timer, TLS_LINK_CONNECT_MS);
 }
 
 void tls_link_fini(struct tls_link *link)

@@ -5,6 +5,7 @@
 #include "common/base/attributes.h"
 #include "common/base/fair_queue.h"
 #include "common/base/log.h"
+#include "common/base/timer.h"
 #include "common/base/xalloc.h"
 #include "common/tls/tls_session.h"
 #include "skydns/upstream/tls_pool_internal.h"
@@ -52,8 +53,7 @@ static struct tls_peer *add_peer(struct tls_pool *pool, const struct nameserver 
     TAILQ_INIT(&peer->waiting);
     TAILQ_INIT(&peer->lost);
     backoff_init(&peer->backoff, TLS_POOL_BACKOFF_FIRST_MS, TLS_POOL_BACKOFF_MAX_MS);
-    ev_init(&peer->retry, tls_peers_on_retry);
-    peer->retry.data = peer;
+    timer_init(&peer->retry, tls_peers_on_retry, peer);
     TAILQ_INSERT_HEAD(&pool->peers, peer, entry);
     pool->peer_count++;
     return peer;
@@ -82,9 +82,7 @@ void tls_peer_failed(struct tls_peer *peer, const struct err *err)
     struct ev_loop *loop = peer->pool->config.loop;
     char server[NAMESERVER_TEXT_MAX];
     counter_add(&peer->pool->counts.failed, 1);
-    ev_timer_stop(loop, &peer->retry);
-    ev_timer_set(&peer->retry, backoff_next_ms(&peer->backoff, backoff_random()) / 1000.0, 0.);
-    ev_timer_start(loop, &peer->retry);
+    timer_arm_ms(loop, &peer->retry, backoff_next_ms(&peer->backoff, backoff_random()));
     if (peer->is_failing && strcmp(peer->told, err->msg) == 0) {
         return;
     }

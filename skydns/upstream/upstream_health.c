@@ -6,6 +6,7 @@
 #include "common/base/cleanup.h"
 #include "common/base/clock.h"
 #include "common/base/log.h"
+#include "common/base/timer.h"
 #include "common/base/xalloc.h"
 #include "common/dns/dns.h"
 #include "skydns/upstream/exchange_internal.h"
@@ -273,8 +274,7 @@ static void on_probe_timer(struct ev_loop *loop, ev_timer *timer, int revents UN
         probe_ask(p);
     }
     p->sent++;
-    ev_timer_set(&p->timer, p->sent < EARLY_PROBES ? pause_s : later_pause_s, 0.);
-    ev_timer_start(loop, &p->timer);
+    timer_arm(loop, &p->timer, p->sent < EARLY_PROBES ? pause_s : later_pause_s);
 }
 
 /* Returns the server's probe, or a free one; NULL: there is neither. */
@@ -301,8 +301,7 @@ static void begin_probe(struct upstream_health *h, const struct nameserver *serv
     p->is_running = true;
     p->server = *server;
     p->sent = 0;
-    ev_timer_set(&p->timer, first_pause_s, 0.);
-    ev_timer_start(h->config.loop, &p->timer);
+    timer_arm(h->config.loop, &p->timer, first_pause_s);
 }
 
 /* ---- Setup and teardown ---- */
@@ -314,8 +313,7 @@ struct upstream_health *upstream_health_new(const struct upstream_health_config 
     for (size_t i = 0; i < ARRAY_LEN(h->probes); i++) {
         struct probe *p = &h->probes[i];
         p->owner = h;
-        ev_init(&p->timer, on_probe_timer);
-        p->timer.data = p;
+        timer_init(&p->timer, on_probe_timer, p);
     }
     return h;
 }

@@ -6,6 +6,7 @@
 #include "common/base/cleanup.h"
 #include "common/base/clock.h"
 #include "common/base/log.h"
+#include "common/base/timer.h"
 #include "common/base/xalloc.h"
 #include "common/dns/dns.h"
 #include "common/dns/dns_names.h"
@@ -353,8 +354,7 @@ static void next_try(struct upstream_query *upstream_query)
         struct try *t = &upstream_query->tries[upstream_query->begun++];
         const enum exchange_outcome outcome = begin_try(upstream_query, t);
         if (outcome == EXCHANGE_REPLIED) {
-            ev_timer_set(&upstream_query->step, upstream_query->step_s, 0.);
-            ev_timer_start(loop, &upstream_query->step);
+            timer_arm(loop, &upstream_query->step, upstream_query->step_s);
             return;
         }
         if (outcome == EXCHANGE_UNREACHABLE) {
@@ -362,9 +362,7 @@ static void next_try(struct upstream_query *upstream_query)
         }
     }
     if (!has_hope(upstream_query)) {
-        ev_timer_stop(loop, &upstream_query->deadline);
-        ev_timer_set(&upstream_query->deadline, 0., 0.);
-        ev_timer_start(loop, &upstream_query->deadline);
+        timer_arm(loop, &upstream_query->deadline, 0.);
     }
 }
 
@@ -517,8 +515,7 @@ struct upstream_query *upstream_query_new(struct forwarder *f, struct upstream_z
     upstream_query_init_timer(&upstream_query->step, on_step, upstream_query);
     upstream_query_init_timer(&upstream_query->deadline, upstream_query_on_deadline,
                               upstream_query);
-    ev_timer_set(&upstream_query->deadline, 2 * timeout_s, 0.);
-    ev_timer_start(f->config.loop, &upstream_query->deadline);
+    timer_arm(f->config.loop, &upstream_query->deadline, 2 * timeout_s);
     return upstream_query;
 }
 
