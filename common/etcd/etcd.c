@@ -142,25 +142,10 @@ struct etcd_link *etcd_call_link(struct etcd *etcd)
 
 /* ---- Range ---- */
 
-static int decode_range(struct slice message, struct arena *arena, union etcd_reply *ret_reply,
-                        struct err *err)
-{
-    return etcd_decode_range(message, arena, &ret_reply->range, err);
-}
-
-static void deliver_range(const struct etcd_unary *u, const struct err *err)
-{
-    ((etcd_range_cb)u->cb)(u->data, err ? NULL : &u->reply.range, err);
-}
-
 static struct etcd_unary *range_unary(struct etcd *etcd, const struct etcd_range *range,
                                       etcd_range_cb cb, void *data)
 {
-    struct etcd_unary *u = etcd_unary_new(etcd, "/etcdserverpb.KV/Range");
-    u->decode = decode_range;
-    u->deliver = deliver_range;
-    u->cb = (void (*)(void))cb;
-    u->data = data;
+    struct etcd_unary *u = etcd_unary_new(etcd, ETCD_UNARY_RANGE, (void (*)(void))cb, data);
     etcd_unary_touches(u, "read", range->key, range->range_end);
     etcd_encode_range(range, &u->request);
     return u;
@@ -195,17 +180,6 @@ struct etcd_call *etcd_watch_range_into(struct etcd *etcd, const struct etcd_ran
 
 /* ---- Txn ---- */
 
-static int decode_txn(struct slice message, struct arena *arena, union etcd_reply *ret_reply,
-                      struct err *err)
-{
-    return etcd_decode_txn(message, arena, &ret_reply->txn, err);
-}
-
-static void deliver_txn(const struct etcd_unary *u, const struct err *err)
-{
-    ((etcd_txn_cb)u->cb)(u->data, err ? NULL : &u->reply.txn, err);
-}
-
 static void txn_touches(struct etcd_unary *u, const struct etcd_txn *txn)
 {
     struct slice first = slice_of(NULL, 0);
@@ -222,11 +196,7 @@ static void txn_touches(struct etcd_unary *u, const struct etcd_txn *txn)
 static struct etcd_unary *txn_unary(struct etcd *etcd, const struct etcd_txn *txn, etcd_txn_cb cb,
                                     void *data)
 {
-    struct etcd_unary *u = etcd_unary_new(etcd, "/etcdserverpb.KV/Txn");
-    u->decode = decode_txn;
-    u->deliver = deliver_txn;
-    u->cb = (void (*)(void))cb;
-    u->data = data;
+    struct etcd_unary *u = etcd_unary_new(etcd, ETCD_UNARY_TXN, (void (*)(void))cb, data);
     txn_touches(u, txn);
     etcd_encode_txn(txn, &u->request);
     return u;
@@ -249,25 +219,44 @@ struct etcd_call *etcd_watch_txn(struct etcd *etcd, const struct etcd_txn *txn, 
 
 /* ---- Status ---- */
 
-static int decode_status_reply(struct slice message, struct arena *arena,
-                               union etcd_reply *ret_reply, struct err *err)
-{
-    return etcd_decode_status(message, arena, &ret_reply->status, err);
-}
-
-static void deliver_status(const struct etcd_unary *u, const struct err *err)
-{
-    ((etcd_status_cb)u->cb)(u->data, err ? NULL : &u->reply.status, err);
-}
-
 /* Sends an empty message as the request. */
 struct etcd_call *etcd_status(struct etcd *etcd, etcd_status_cb cb, void *data)
 {
-    struct etcd_unary *u = etcd_unary_new(etcd, "/etcdserverpb.Maintenance/Status");
-    u->decode = decode_status_reply;
-    u->deliver = deliver_status;
-    u->cb = (void (*)(void))cb;
-    u->data = data;
+    return etcd_unary_start(etcd_unary_new(etcd, ETCD_UNARY_STATUS, (void (*)(void))cb, data));
+}
+
+/* ---- Leases (etcd_lease.h) ---- */
+
+struct etcd_call *etcd_lease_grant(struct etcd *etcd, int64_t id, int64_t ttl_s, etcd_lease_cb cb,
+                                   void *data)
+{
+    struct etcd_unary *u = etcd_unary_new(etcd, ETCD_UNARY_LEASE_GRANT, (void (*)(void))cb, data);
+    etcd_encode_lease_grant(id, ttl_s, &u->request);
+    return etcd_unary_start(u);
+}
+
+/* Sends one request and half-closes the stream, which makes it a call. */
+struct etcd_call *etcd_lease_keep_alive(struct etcd *etcd, int64_t id, etcd_lease_cb cb, void *data)
+{
+    struct etcd_unary *u =
+        etcd_unary_new(etcd, ETCD_UNARY_LEASE_KEEP_ALIVE, (void (*)(void))cb, data);
+    etcd_encode_lease_keep_alive(id, &u->request);
+    return etcd_unary_start(u);
+}
+
+struct etcd_call *etcd_lease_time_to_live(struct etcd *etcd, int64_t id, etcd_lease_cb cb,
+                                          void *data)
+{
+    struct etcd_unary *u =
+        etcd_unary_new(etcd, ETCD_UNARY_LEASE_TIME_TO_LIVE, (void (*)(void))cb, data);
+    etcd_encode_lease_time_to_live(id, &u->request);
+    return etcd_unary_start(u);
+}
+
+struct etcd_call *etcd_lease_revoke(struct etcd *etcd, int64_t id, etcd_revoke_cb cb, void *data)
+{
+    struct etcd_unary *u = etcd_unary_new(etcd, ETCD_UNARY_LEASE_REVOKE, (void (*)(void))cb, data);
+    etcd_encode_lease_revoke(id, &u->request);
     return etcd_unary_start(u);
 }
 

@@ -14,11 +14,24 @@
 /* Bounds what a message shows of each key. */
 enum { KEY_SHOWN_MAX = 80 };
 
-struct etcd_unary *etcd_unary_new(struct etcd *etcd, const char *path)
+static const char *const paths[] = {
+    [ETCD_UNARY_RANGE] = "/etcdserverpb.KV/Range",
+    [ETCD_UNARY_TXN] = "/etcdserverpb.KV/Txn",
+    [ETCD_UNARY_STATUS] = "/etcdserverpb.Maintenance/Status",
+    [ETCD_UNARY_LEASE_GRANT] = "/etcdserverpb.Lease/LeaseGrant",
+    [ETCD_UNARY_LEASE_KEEP_ALIVE] = "/etcdserverpb.Lease/LeaseKeepAlive",
+    [ETCD_UNARY_LEASE_TIME_TO_LIVE] = "/etcdserverpb.Lease/LeaseTimeToLive",
+    [ETCD_UNARY_LEASE_REVOKE] = "/etcdserverpb.Lease/LeaseRevoke",
+};
+
+struct etcd_unary *etcd_unary_new(struct etcd *etcd, enum etcd_unary_kind kind, void (*cb)(void),
+                                  void *data)
 {
     struct etcd_unary *u = xcalloc(1, sizeof(*u));
     u->etcd = etcd;
-    u->path = path;
+    u->kind = kind;
+    u->cb = cb;
+    u->data = data;
     arena_init(&u->arena, ETCD_DECODED_MAX);
     buf_init(&u->request, GRPC_SEND_MAX);
     return u;
@@ -83,6 +96,52 @@ static void etcd_unary_explain(const struct etcd_unary *u, int status, struct er
     }
 }
 
+static int unary_decode(struct etcd_unary *u, struct slice message, struct err *err)
+{
+    struct arena *arena = u->into ? u->into : &u->arena;
+    switch (u->kind) {
+    case ETCD_UNARY_RANGE:
+        return etcd_decode_range(message, arena, &u->reply.range, err);
+    case ETCD_UNARY_TXN:
+        return etcd_decode_txn(message, arena, &u->reply.txn, err);
+    case ETCD_UNARY_STATUS:
+        return etcd_decode_status(message, arena, &u->reply.status, err);
+    case ETCD_UNARY_LEASE_GRANT:
+        return etcd_decode_lease_grant(message, arena, &u->reply.lease, err);
+    case ETCD_UNARY_LEASE_KEEP_ALIVE:
+        return etcd_decode_lease_keep_alive(message, arena, &u->reply.lease, err);
+    case ETCD_UNARY_LEASE_TIME_TO_LIVE:
+        return etcd_decode_lease_time_to_live(message, arena, &u->reply.lease, err);
+    case ETCD_UNARY_LEASE_REVOKE:
+        break;
+    }
+    return etcd_decode_lease_revoke(message, arena, &u->reply.revoke, err);
+}
+
+/* Calls `cb` with the response if err is NULL. */
+static void unary_deliver(const struct etcd_unary *u, const struct err *err)
+{
+    switch (u->kind) {
+    case ETCD_UNARY_RANGE:
+        ((etcd_range_cb)u->cb)(u->data, err ? NULL : &u->reply.range, err);
+        break;
+    case ETCD_UNARY_TXN:
+        ((etcd_txn_cb)u->cb)(u->data, err ? NULL : &u->reply.txn, err);
+        break;
+    case ETCD_UNARY_STATUS:
+        ((etcd_status_cb)u->cb)(u->data, err ? NULL : &u->reply.status, err);
+        break;
+    case ETCD_UNARY_LEASE_GRANT:
+    case ETCD_UNARY_LEASE_KEEP_ALIVE:
+    case ETCD_UNARY_LEASE_TIME_TO_LIVE:
+        ((etcd_lease_cb)u->cb)(u->data, err ? NULL : &u->reply.lease, err);
+        break;
+    case ETCD_UNARY_LEASE_REVOKE:
+        ((etcd_revoke_cb)u->cb)(u->data, err ? NULL : &u->reply.revoke, err);
+        break;
+    }
+}
+
 static int etcd_unary_on_message(void *data, struct slice message, struct err *err)
 {
     struct etcd_unary *u = data;
@@ -90,7 +149,7 @@ static int etcd_unary_on_message(void *data, struct slice message, struct err *e
         return err_set(err, ERR_PROTOCOL, "more than one response to a call");
     }
     u->has_reply = true;
-    return u->decode(message, u->into ? u->into : &u->arena, &u->reply, err);
+    return unary_decode(u, message, err);
 }
 
 static void etcd_unary_on_end(void *data, int status, const struct err *err)
@@ -101,13 +160,13 @@ static void etcd_unary_on_end(void *data, int status, const struct err *err)
         explained = *err;
         etcd_unary_explain(u, status, &explained);
     }
-    u->deliver(u, err ? &explained : NULL);
+    unary_deliver(u, err ? &explained : NULL);
 }
 
 struct etcd_call *etcd_unary_start(struct etcd_unary *u)
 {
     const struct etcd_call_config config = {
-        .path = u->path,
+        .path = paths[u->kind],
         .timeout_ms = u->timeout_ms ? u->timeout_ms : etcd_call_timeout_ms(u->etcd),
         .only_now = u->only_now,
         .on_message = etcd_unary_on_message,

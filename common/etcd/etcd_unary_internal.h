@@ -1,4 +1,4 @@
-/* Calls of one request and one response, shared by etcd.c and etcd_lease.c.
+/* Calls of one request and one response, for etcd.c.
  *
  * Create a call with etcd_unary_new, fill it in, encode its request, start it; it then frees
  * itself. Loop and thread as common/etcd/etcd.h. */
@@ -18,19 +18,25 @@ union etcd_reply {
     struct etcd_status_reply status;
 };
 
+/* Calls: each has a path, a decoder of etcd_codec_internal.h, and its callback's type. */
+enum etcd_unary_kind {
+    ETCD_UNARY_RANGE,
+    ETCD_UNARY_TXN,
+    ETCD_UNARY_STATUS,
+    ETCD_UNARY_LEASE_GRANT,
+    ETCD_UNARY_LEASE_KEEP_ALIVE,
+    ETCD_UNARY_LEASE_TIME_TO_LIVE,
+    ETCD_UNARY_LEASE_REVOKE,
+};
+
 struct etcd_unary {
     struct etcd *etcd;
-    const char *path;    /* "/etcdserverpb.KV/Range"; constant */
+    enum etcd_unary_kind kind;
     bool is_watched;     /* on the watch link, not on the call link */
     bool only_now;       /* see struct etcd_call_config */
     uint32_t timeout_ms; /* the client's, unless set */
 
-    /* Decodes the response into its union member, by a decoder of etcd_codec_internal.h. */
-    int (*decode)(struct slice message, struct arena *arena, union etcd_reply *ret_reply,
-                  struct err *err);
-    /* Calls `cb`, cast back to its type, with the response if err is NULL. */
-    void (*deliver)(const struct etcd_unary *unary, const struct err *err);
-    void (*cb)(void);
+    void (*cb)(void); /* cast back to its type for the call */
     void *data;
 
     /* Name the keys that the call touches, for the message when permission is missing; see
@@ -47,7 +53,9 @@ struct etcd_unary {
     union etcd_reply reply;
 };
 
-struct etcd_unary *etcd_unary_new(struct etcd *etcd, const char *path);
+/* `cb` is the kind's callback, cast. */
+struct etcd_unary *etcd_unary_new(struct etcd *etcd, enum etcd_unary_kind kind, void (*cb)(void),
+                                  void *data);
 
 /* Copies key and range end, for the message when permission is missing. */
 void etcd_unary_touches(struct etcd_unary *unary, const char *verb, struct slice key,
