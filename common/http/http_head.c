@@ -220,45 +220,33 @@ int http_head_parse(struct http_head *head, const uint8_t *bytes, size_t len)
 
 const char *http_status_line(enum http_status status)
 {
-    switch (status) {
-    case HTTP_OK:
-        return "200 OK";
-    case HTTP_BAD_REQUEST:
-        return "400 Bad Request";
-    case HTTP_FORBIDDEN:
-        return "403 Forbidden";
-    case HTTP_NOT_FOUND:
-        return "404 Not Found";
-    case HTTP_WRONG_METHOD:
-        return "405 Method Not Allowed";
-    case HTTP_GONE:
-        return "410 Gone";
-    case HTTP_LENGTH_REQUIRED:
-        return "411 Length Required";
-    case HTTP_TOO_LONG:
-        return "413 Content Too Large";
-    case HTTP_TARGET_TOO_LONG:
-        return "414 URI Too Long";
-    case HTTP_WRONG_TYPE:
-        return "415 Unsupported Media Type";
-    case HTTP_EXPECTATION_FAILED:
-        return "417 Expectation Failed";
-    case HTTP_WRONG_HOST:
-        return "421 Misdirected Request";
-    case HTTP_HEAD_TOO_LONG:
-        return "431 Request Header Fields Too Large";
-    case HTTP_INTERNAL_ERROR:
-        break;
-    case HTTP_UNKNOWN_CODING:
-        return "501 Not Implemented";
-    case HTTP_UNAVAILABLE:
-        return "503 Service Unavailable";
-    case HTTP_TIMED_OUT:
-        return "504 Gateway Timeout";
-    case HTTP_NO_ROOM:
-        return "507 Insufficient Storage";
-    case HTTP_WRONG_VERSION:
-        return "505 HTTP Version Not Supported";
+    static const struct {
+        enum http_status status;
+        const char *line;
+    } rows[] = {
+        {HTTP_OK, "200 OK"},
+        {HTTP_BAD_REQUEST, "400 Bad Request"},
+        {HTTP_FORBIDDEN, "403 Forbidden"},
+        {HTTP_NOT_FOUND, "404 Not Found"},
+        {HTTP_WRONG_METHOD, "405 Method Not Allowed"},
+        {HTTP_GONE, "410 Gone"},
+        {HTTP_LENGTH_REQUIRED, "411 Length Required"},
+        {HTTP_TOO_LONG, "413 Content Too Large"},
+        {HTTP_TARGET_TOO_LONG, "414 URI Too Long"},
+        {HTTP_WRONG_TYPE, "415 Unsupported Media Type"},
+        {HTTP_EXPECTATION_FAILED, "417 Expectation Failed"},
+        {HTTP_WRONG_HOST, "421 Misdirected Request"},
+        {HTTP_HEAD_TOO_LONG, "431 Request Header Fields Too Large"},
+        {HTTP_UNKNOWN_CODING, "501 Not Implemented"},
+        {HTTP_UNAVAILABLE, "503 Service Unavailable"},
+        {HTTP_TIMED_OUT, "504 Gateway Timeout"},
+        {HTTP_NO_ROOM, "507 Insufficient Storage"},
+        {HTTP_WRONG_VERSION, "505 HTTP Version Not Supported"},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        if (rows[i].status == status) {
+            return rows[i].line;
+        }
     }
     return "500 Internal Server Error";
 }

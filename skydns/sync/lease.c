@@ -52,15 +52,15 @@ void lease_wake_at(struct lease *lease, int64_t at_ms)
     }
     int64_t now_ms = clock_monotonic_ms();
     table->run_ms = max_ms(at_ms, table->last_run_ms + RUN_GAP_MS);
-    ev_now_update(table->loop);
-    timer_arm_ms(table->loop, &table->run, table->run_ms - now_ms);
+    ev_now_update(table->config.loop);
+    timer_arm_ms(table->config.loop, &table->run, table->run_ms - now_ms);
 }
 
 /* ---- TTLs ---- */
 
 static int64_t limit_ms(const struct lease_table *table, uint32_t ttl_s)
 {
-    return (int64_t)(ttl_s ? ttl_s : table->default_ttl_s) * 1000;
+    return (int64_t)(ttl_s ? ttl_s : table->config.default_ttl_s) * 1000;
 }
 
 uint32_t lease_ttl_now(const struct lease *lease, uint32_t ttl_s, int64_t now_ms)
@@ -104,13 +104,13 @@ static void lease_set_failed(struct lease *lease, const struct err *err)
     table->failed_count += !!err;
     table->failed_count -= lease->has_failed;
     lease->has_failed = err != NULL;
-    if (!table->asking) {
+    if (!table->config.asking) {
         return;
     }
     if (err) {
-        outage_away(table->asking, err);
+        outage_away(table->config.asking, err);
     } else if (table->failed_count == 0) {
-        outage_back(table->asking);
+        outage_back(table->config.asking);
     }
 }
 
@@ -172,7 +172,7 @@ static void lease_ask_next(struct lease_table *table)
         TAILQ_REMOVE(&table->waiting, lease, waiting_entry);
         lease->is_waiting = false;
         lease->asked_ms = clock_monotonic_ms();
-        lease->call = etcd_lease_time_to_live(table->etcd, lease->id, lease_on_reply, lease);
+        lease->call = etcd_lease_time_to_live(table->config.etcd, lease->id, lease_on_reply, lease);
         table->counts.asking++;
         table->counts.questions++;
     }
@@ -339,7 +339,7 @@ static bool key_update(struct leased_key *key, int64_t now_ms, uint32_t *ret_ttl
                        bool *is_changed)
 {
     const struct lease *lease = key->lease;
-    struct store_writer *writer = lease->table->writer;
+    struct store_writer *writer = lease->table->config.writer;
     struct dname name = lease_key_name(key);
     *ret_ttl_s = lease_ttl_now(lease, key->ttl_s, now_ms);
     if (key->is_saved && has_ended_unasked(lease, now_ms)) {
@@ -410,7 +410,7 @@ static void on_run(struct ev_loop *loop UNUSED, ev_timer *timer, int events UNUS
         lease_wake_at(next_lease, next_lease->wake_ms);
     }
     if (is_changed) {
-        table->changed(table->data);
+        table->config.changed(table->config.data);
     }
 }
 
@@ -419,7 +419,7 @@ void lease_table_hold(struct lease_table *table)
     lease_forget_all_withheld(table); /* the read brings those that exist */
     table->is_held = true;
     table->run_ms = INT64_MAX;
-    ev_timer_stop(table->loop, &table->run);
+    ev_timer_stop(table->config.loop, &table->run);
 }
 
 /* Checks every lease again, as after a full read. */
@@ -434,8 +434,8 @@ static void wake_all(struct lease_table *table)
 
 void lease_table_set_default_ttl(struct lease_table *table, uint32_t ttl_s)
 {
-    if (ttl_s != table->default_ttl_s) {
-        table->default_ttl_s = ttl_s;
+    if (ttl_s != table->config.default_ttl_s) {
+        table->config.default_ttl_s = ttl_s;
         wake_all(table);
     }
 }
@@ -458,13 +458,7 @@ struct lease_counts lease_table_counts(const struct lease_table *table)
 struct lease_table *lease_table_new(const struct lease_table_config *config)
 {
     struct lease_table *table = xcalloc(1, sizeof(*table));
-    table->loop = config->loop;
-    table->etcd = config->etcd;
-    table->writer = config->writer;
-    table->default_ttl_s = config->default_ttl_s;
-    table->asking = config->asking;
-    table->changed = config->changed;
-    table->data = config->data;
+    table->config = *config;
     key_table_init(&table->keys, lease_name_of);
     key_table_init(&table->leases, lease_id_of);
     TAILQ_INIT(&table->waiting);
@@ -480,8 +474,8 @@ void lease_table_free(struct lease_table *table)
     if (!table) {
         return;
     }
-    table->asking = NULL; /* freeing a lease says nothing about etcd */
-    ev_timer_stop(table->loop, &table->run);
+    table->config.asking = NULL; /* freeing a lease says nothing about etcd */
+    ev_timer_stop(table->config.loop, &table->run);
     for (size_t at = 0; (key = key_table_next(&table->keys, &at));) {
         key_free(table, key);
     }

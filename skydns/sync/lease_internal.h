@@ -52,20 +52,13 @@ struct lease {
 };
 
 struct lease_table {
-    struct ev_loop *loop;
-    struct etcd *etcd;
-    struct store_writer *writer;
-    uint32_t default_ttl_s;
-    void (*changed)(void *data);
-    void *data;
-
+    struct lease_table_config config;
     struct key_table keys;   /* struct leased_key, by name */
     struct key_table leases; /* by id */
     TAILQ_HEAD(, lease) waiting;
     struct lease_counts counts;
-    size_t failed_count;          /* leases with has_failed */
-    struct outage_source *asking; /* NULL: not reported */
-    int64_t probe_ms;             /* when the next of the failed ones is asked again, see lease.c */
+    size_t failed_count; /* leases with has_failed */
+    int64_t probe_ms;    /* when the next of the failed ones is asked again, see lease.c */
     bool is_held;
     ev_timer run;
     int64_t run_ms;      /* when `run` fires; INT64_MAX: it is stopped */

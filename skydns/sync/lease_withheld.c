@@ -19,7 +19,7 @@ struct dname lease_key_name(const struct leased_key *key)
 const struct store_record *lease_key_record(const struct leased_key *key)
 {
     struct dname name = lease_key_name(key);
-    const struct store_record *record = store_writer_find(key->lease->table->writer, &name);
+    const struct store_record *record = store_writer_find(key->lease->table->config.writer, &name);
     return record && record->mod_revision == key->mod_revision ? record : NULL;
 }
 
@@ -45,7 +45,7 @@ bool lease_withhold(struct leased_key *key, bool *is_changed)
     key->withheld = copy_withheld(record);
     table->counts.withheld++;
     table->counts.moves++;
-    store_writer_del(table->writer, &name);
+    store_writer_del(table->config.writer, &name);
     *is_changed = true;
     return true;
 }
@@ -55,7 +55,8 @@ void lease_bring_back(struct leased_key *key, uint32_t ttl_s, bool *is_changed)
     struct dname name = lease_key_name(key);
     struct record record = *key->withheld;
     record.ttl_s = ttl_s;
-    (void)store_writer_put_view(key->lease->table->writer, &name, &record, key->mod_revision);
+    (void)store_writer_put_view(key->lease->table->config.writer, &name, &record,
+                                key->mod_revision);
     lease_forget_withheld(key);
     key->lease->table->counts.moves++;
     *is_changed = true;
@@ -98,6 +99,6 @@ void lease_table_confirm(struct lease_table *table)
         lease_withheld_confirm(key, now_ms, &is_changed);
     }
     if (is_changed) {
-        table->changed(table->data);
+        table->config.changed(table->config.data);
     }
 }
