@@ -15,7 +15,7 @@ struct answer *answer_new(const struct engine_config *config)
 {
     struct answer *a = xcalloc(1, sizeof(*a));
     weights_init(&a->weights);
-    follow_init(&a->follow);
+    follow_init(&a->follow, &a->in);
     rr_list_init(&a->plan.answers);
     rr_list_init(&a->plan.additionals);
     answer_configure(a, config);
@@ -282,17 +282,7 @@ static void answer_late(struct answer *a)
 static void begin_follow(struct follow *follow, const struct answer_input *input,
                          struct engine_deferral *ret_deferral)
 {
-    follow->externals = input->externals;
-    follow->zone = input->client.zone;
-    follow->cache_access = input->cached;
-    follow->query = input->query;
-    follow->reply_limit = input->reply_limit;
-    follow->random = input->random;
-    follow->may_scan = input->may_scan;
-    follow->may_cut = input->may_cut;
     follow->may_ask = input->question->recursion_desired;
-    follow->is_from_stub = input->question->is_from_stub;
-    follow->is_brief = input->is_brief;
     follow->may_map = synthesis_may_map(follow->config, input->question);
     follow->deferral = ret_deferral;
     follow_start(follow);

@@ -13,7 +13,7 @@ static bool may_take_some(struct answer *a, const struct dname *name)
 {
     struct follow *f = &a->follow;
     const struct store_node *node = lookup_listed(&f->view, name, f->rule);
-    if (!a->in.may_cut || f->may_scan || !node || store_node_tally(node).groups > 0 ||
+    if (!a->in.may_cut || a->in.may_scan || !node || store_node_tally(node).groups > 0 ||
         follow_near(f, name).service) {
         return false;
     }
@@ -40,7 +40,7 @@ static bool take_found(struct answer *a, enum lookup_result result)
         }
         return false;
     }
-    if (f->may_scan) {
+    if (a->in.may_scan) {
         lookup_allow(f->lookup, FOLLOW_VISITS_MAX);
     }
     return true;

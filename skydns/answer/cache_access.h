@@ -58,8 +58,8 @@ bool cached_is_usable(const struct cache_hit *hit, const struct engine_query *qu
 /* ---- Targets ----
  *
  * Looks up external names that CNAME, SRV and MX records point to in the response cache. So the
- * thread that received a query answers it when all of its targets are cached. Part of follow_external.c,
- * on its thread.
+ * thread that received a query answers it when all of its targets are cached. Part of
+ * follow_external.c, on its thread.
  *
  * One per engine. An answer's items and what they borrow are valid until the next start. Only
  * cached_targets_init allocates. */

@@ -6,14 +6,16 @@
 #include "common/base/xalloc.h"
 #include "common/dns/dns.h"
 #include "skydns/answer/address_pick.h"
+#include "skydns/answer/answer.h"
 #include "skydns/answer/answer_kube.h"
 #include "skydns/answer/cache_access.h"
 #include "skydns/answer/rrsynth_internal.h"
 #include "skydns/records/store_ready.h"
 
-void follow_init(struct follow *follow)
+void follow_init(struct follow *follow, const struct answer_input *in)
 {
-    *follow = (struct follow){.lookup = lookup_new(ENGINE_SCAN_MAX),
+    *follow = (struct follow){.in = in,
+                              .lookup = lookup_new(ENGINE_SCAN_MAX),
                               .pick = xcalloc(1, sizeof(*follow->pick)),
                               .cached = xcalloc(1, sizeof(*follow->cached))};
     cached_targets_init(follow->cached);
@@ -59,10 +61,10 @@ void follow_end(struct follow *follow)
 {
     const struct cached_targets *cached = follow->cached;
     if (!follow->is_deferred) {
-        cached_targets_count(cached, follow->cache_access);
+        cached_targets_count(cached, follow->in->cached);
     }
     for (unsigned i = 0; i < follow->missed; i++) {
-        cache_access_miss(follow->cache_access, follow->query);
+        cache_access_miss(follow->in->cached, follow->in->query);
     }
     if (follow->may_ask) {
         cached_targets_refresh(cached, follow->deferral);
@@ -71,14 +73,14 @@ void follow_end(struct follow *follow)
 
 size_t follow_visits(const struct follow *follow)
 {
-    return follow->may_scan   ? LOOKUP_RECORDS_MAX
-           : follow->is_brief ? ENGINE_BRIEF_MAX
-                              : ENGINE_SCAN_MAX;
+    return follow->in->may_scan   ? LOOKUP_RECORDS_MAX
+           : follow->in->is_brief ? ENGINE_BRIEF_MAX
+                                  : ENGINE_SCAN_MAX;
 }
 
 bool follow_defer_scan(struct follow *follow)
 {
-    if (follow->may_scan) {
+    if (follow->in->may_scan) {
         return false;
     }
     follow->is_deferred = true;
@@ -144,7 +146,7 @@ bool follow_is_hidden(const struct view *view, const struct engine_zone *domain,
 
 struct near follow_near(const struct follow *follow, const struct dname *name)
 {
-    return near_of(follow->config, follow->zone, rr_name(name));
+    return near_of(follow->config, follow->in->client.zone, rr_name(name));
 }
 
 void follow_keep_near(struct follow *follow, const struct dname *name, struct lookup_span *span)
@@ -167,15 +169,15 @@ struct many {
 static bool follow_pick(struct follow *f, const struct many *many, unsigned family_bytes)
 {
     size_t count = store_tally_of_family(&many->tally, family_bytes);
-    size_t enough = address_pick_enough(family_bytes, f->reply_limit);
+    size_t enough = address_pick_enough(family_bytes, f->in->reply_limit);
     size_t visits = lookup_visits_left(f->lookup);
     const struct address_wanted wanted = {
         .config = f->config,
         .node = many->node,
         .family_bytes = family_bytes,
-        .reply_limit = f->reply_limit,
+        .reply_limit = f->in->reply_limit,
         .visits_max = visits < UINT32_MAX ? (uint32_t)visits : UINT32_MAX,
-        .random = f->random,
+        .random = f->in->random,
         .near = many->near,
     };
     if ((count < enough ? count : enough) > visits) {
@@ -190,7 +192,7 @@ static bool follow_pick(struct follow *f, const struct many *many, unsigned fami
 static bool is_too_many(struct follow *f, const struct many *many, unsigned family_bytes)
 {
     return store_tally_of_family(&many->tally, family_bytes) >=
-               address_pick_enough(family_bytes, f->reply_limit) &&
+               address_pick_enough(family_bytes, f->in->reply_limit) &&
            follow_pick(f, many, family_bytes) && !f->pick->is_all;
 }
 
@@ -382,7 +384,7 @@ void follow_target(struct follow *follow, struct slice target, struct rr_list *o
 {
     size_t known = follow->targets.count;
     struct rr entry = {.owner = target};
-    out->is_cut = out->is_cut || out->least_bytes > follow->reply_limit;
+    out->is_cut = out->is_cut || out->least_bytes > follow->in->reply_limit;
     if (out->is_cut) {
         return; /* all or nothing, and all do not fit */
     }

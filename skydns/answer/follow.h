@@ -19,6 +19,7 @@
 #include "skydns/wire/external_answer.h"
 
 struct address_pick;
+struct answer_input;
 struct cache_key;
 struct cache_access;
 struct cached_targets;
@@ -43,19 +44,9 @@ struct follow {
     struct cached_targets *cached; /* targets found in the response cache */
 
     /* The answer being made: */
-    struct view view;               /* the records, as the client sees them */
-    const struct client_name *zone; /* the client's; NULL: all addresses are near */
-    const struct external_answers *externals;
-    struct cache_access *cache_access; /* NULL: the response cache is not used; */
-    const struct engine_query *query;  /* else the client's query */
-    size_t reply_limit;
-    uint32_t random;
-    bool may_scan;
-    bool may_ask;      /* RD is set; else only the response cache is used, and no upstream */
-    bool may_cut;      /* over UDP */
-    bool is_from_stub; /* another server of stub zones sent the query and follows CNAMEs into those
-                        * itself: two with aliases of each other's names would ask in a circle */
-    bool is_brief;
+    const struct answer_input *in; /* the answer's own */
+    struct view view;              /* the records, as the client sees them */
+    bool may_ask;           /* RD is set; else only the response cache is used, and no upstream */
     bool may_map;           /* DNS64: synthesis_may_map */
     bool is_some;           /* the question's name has more records than were visited */
     bool is_deferred;       /* this call cannot make the answer; *deferral says why */
@@ -90,10 +81,10 @@ static inline struct lookup_rule follow_rule(const struct engine_config *config,
 bool follow_is_hidden(const struct view *view, const struct engine_zone *domain,
                       const struct dname *name);
 
-void follow_init(struct follow *follow);
+void follow_init(struct follow *follow, const struct answer_input *in); /* borrowed */
 void follow_fini(struct follow *follow);
 
-/* Starts an answer. The caller sets the fields of the answer up to is_brief, and the deferral. */
+/* Starts an answer. The caller sets the fields of the answer up to may_map, and the deferral. */
 void follow_start(struct follow *follow);
 
 /* Ends an answer: counts cache hits and misses, and asks for a target's refresh if one needs it. */

@@ -4,6 +4,7 @@
 
 #include "common/base/attributes.h"
 #include "common/dns/dns.h"
+#include "skydns/answer/answer.h"
 #include "skydns/answer/cache_access.h"
 #include "skydns/answer/external_synthesis.h"
 #include "skydns/answer/follow_internal.h"
@@ -177,7 +178,7 @@ static void use_external(struct follow *f, struct follow_chain *chain,
         add_external(f, chain, found, name);
         break;
     case EXTERNAL_TRUNCATED:
-        if (!chain->is_for_target && !f->may_cut) {
+        if (!chain->is_for_target && !f->in->may_cut) {
             f->has_failed = true; /* the upstream had no more over TCP, and the client would get no
                                    * more either */
         } else if (!chain->is_for_target) {
@@ -198,17 +199,17 @@ static void use_external(struct follow *f, struct follow_chain *chain,
 /* Requires recursion: an external target is for clients whose queries may be forwarded. */
 static bool may_use_cached(const struct follow *f)
 {
-    return !f->is_flat || f->query->is_allowed ||
-           cache_access_allows(f->cache_access, f->query->client);
+    return !f->is_flat || f->in->query->is_allowed ||
+           cache_access_allows(f->in->cached, f->in->query->client);
 }
 
 /* Finds the answer in the response cache, if that may be used now. */
 static struct found_external find_cached(struct follow *f, const struct cache_key *key)
 {
     struct found_external found = {.added = &f->added_cached, .mapped = &f->added_cached_mapped};
-    if (f->cache_access && f->config->cache && key->zone_serial > 0 && may_use_cached(f)) {
+    if (f->in->cached && f->config->cache && key->zone_serial > 0 && may_use_cached(f)) {
         found.answer =
-            cached_targets_find(f->cached, f->cache_access, f->query, key, f->reply_limit);
+            cached_targets_find(f->cached, f->in->cached, f->in->query, key, f->in->reply_limit);
         found.bit = found.answer ? UINT32_C(1) << (found.answer - f->cached->items) : 0;
     }
     return found;
@@ -216,7 +217,7 @@ static struct found_external find_cached(struct follow *f, const struct cache_ke
 
 static const struct external_answer *find_asked(const struct follow *f, const struct cache_key *key)
 {
-    return f->externals ? external_answers_find(f->externals, &key->name, key->type) : NULL;
+    return f->in->externals ? external_answers_find(f->in->externals, &key->name, key->type) : NULL;
 }
 
 /* Finds what is known of a question: the upstream's answer, in the engine's second call, or that of
@@ -228,7 +229,8 @@ static struct found_external find_external(struct follow *f, const struct follow
     const size_t listed_before = f->deferral->question_count;
     const struct external_answer *asked = find_asked(f, key);
     struct found_external found = {.answer = asked,
-                                   .bit = asked ? UINT32_C(1) << (asked - f->externals->items) : 0,
+                                   .bit =
+                                       asked ? UINT32_C(1) << (asked - f->in->externals->items) : 0,
                                    .added = &f->added,
                                    .mapped = &f->added_mapped};
     if (asked || (f->may_ask && !list_question(f, key))) {
@@ -237,7 +239,7 @@ static struct found_external find_external(struct follow *f, const struct follow
     found = find_cached(f, key);
     if (!found.answer && !f->may_ask) {
         note_unasked_target(f, chain);
-    } else if (!found.answer && !f->externals) {
+    } else if (!found.answer && !f->in->externals) {
         ask_external(f, listed_before);
     }
     return found;
@@ -261,7 +263,7 @@ static void use_truncated(struct follow *f, struct follow_chain *chain,
     if (chain->is_for_target) {
         return;
     }
-    if (!f->may_cut) {
+    if (!f->in->may_cut) {
         f->has_failed = true;
         return;
     }
@@ -407,7 +409,9 @@ void follow_chain_external(struct follow *f, struct follow_chain *chain, const s
         (is_external && follow_special(chain, lower, name, zone))) {
         return;
     }
-    if (is_stub && f->is_from_stub) {
+    if (is_stub && f->in->question->is_from_stub) {
+        /* The other server follows CNAMEs into its stub zones itself: two with aliases of each
+         * other's names would ask in a circle. */
         note_unasked_target(f, chain);
         return;
     }
