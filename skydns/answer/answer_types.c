@@ -207,23 +207,33 @@ void answer_ports(struct answer *a)
     }
 }
 
-/* Answers MX as SkyDNS does: groups do not matter, and a host's address has the key's full name as
- * its owner. */
+/* Adds a record as this type. An MX host's address has the key's full name as its owner, as in
+ * SkyDNS. */
+static void add_as(struct answer *a, const struct store_record *record, enum rr_type type)
+{
+    if (type == RR_MX && record->mail && rrsynth_has_target(record)) {
+        answer_add(a, rrsynth_mx(a->config, record, a->owner));
+        answer_types_add_target(a, record, store_record_name_wire(record));
+    } else if (type == RR_TXT && record->lens[RECORD_TEXT] > 0) {
+        answer_add(a, rrsynth_txt(a->config, record, a->owner));
+    }
+    add_packed(a, record);
+}
+
+static void answer_each(struct answer *a, const struct lookup_span *span, enum rr_type type)
+{
+    size_t first = begin_records(a, span, type);
+    for (size_t i = 0; i < span->count && may_add(a); i++) {
+        add_as(a, answer_types_nth(a, span, (first + i) % span->count), type);
+    }
+}
+
+/* Answers MX as SkyDNS does: groups do not matter. */
 static void answer_mx(struct answer *a)
 {
     struct lookup_span span;
-    if (!find_records(a, &a->name, RR_MX, &span)) {
-        return;
-    }
-    size_t first = begin_records(a, &span, RR_MX);
-    for (size_t i = 0; i < span.count && may_add(a); i++) {
-        const struct store_record *record = answer_types_nth(a, &span, (first + i) % span.count);
-        if (record->mail && rrsynth_has_target(record)) {
-            struct rr rr = rrsynth_mx(a->config, record, a->owner);
-            rr_list_add(&a->plan.answers, &rr);
-            answer_types_add_target(a, record, store_record_name_wire(record));
-        }
-        add_packed(a, record);
+    if (find_records(a, &a->name, RR_MX, &span)) {
+        answer_each(a, &span, RR_MX);
     }
 }
 
@@ -360,17 +370,9 @@ static void answer_ns(struct answer *a)
 void answer_txt(struct answer *a)
 {
     struct lookup_span span;
-    if (!find_records(a, &a->name, RR_TXT, &span)) {
-        return;
-    }
-    lookup_keep_group(a->follow.lookup, &span);
-    size_t first = begin_records(a, &span, RR_TXT);
-    for (size_t i = 0; i < span.count && may_add(a); i++) {
-        const struct store_record *record = answer_types_nth(a, &span, (first + i) % span.count);
-        if (record->lens[RECORD_TEXT] > 0) {
-            answer_add(a, rrsynth_txt(a->config, record, a->owner));
-        }
-        add_packed(a, record);
+    if (find_records(a, &a->name, RR_TXT, &span)) {
+        lookup_keep_group(a->follow.lookup, &span);
+        answer_each(a, &span, RR_TXT);
     }
 }
 
