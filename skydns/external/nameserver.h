@@ -63,6 +63,10 @@ int nameserver_parse(const char *text, struct nameserver *ret, struct err *err) 
 /* Writes "192.0.2.1:53", "tcp://192.0.2.1:53" or "tls://192.0.2.1:853#dns.example". Returns out. */
 const char *nameserver_format(const struct nameserver *server, char out[NAMESERVER_TEXT_MAX]);
 
+/* A log line's field with the text of a server. */
+#define LOG_SERVER(server_) \
+    LOG_STR("server", nameserver_format((server_), (char[NAMESERVER_TEXT_MAX]){0}))
+
 /* Returns the name that its certificate must have: a host name, which is tls_name, or an IP address
  * in `out`. Only if nameserver_is_tls. */
 const char *nameserver_certificate_name(const struct nameserver *server,

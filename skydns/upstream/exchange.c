@@ -174,9 +174,7 @@ static void lose_tcp(struct exchange *x)
 
 static void go_on_over_tcp(struct exchange *x, const char *why, size_t len)
 {
-    char server[NAMESERVER_TEXT_MAX];
-    log_debug(why, LOG_STR("server", nameserver_format(&x->server, server)),
-              LOG_INT("bytes", (int64_t)len));
+    log_debug(why, LOG_SERVER(&x->server), LOG_INT("bytes", (int64_t)len));
     if (!may_use_tcp(x)) {
         lose_tcp(x);
         return;
@@ -226,9 +224,7 @@ static void take_malformed(struct exchange *x, size_t len)
 
 static void log_without_edns(const struct exchange *x)
 {
-    char server[NAMESERVER_TEXT_MAX];
-    log_debug("upstream does not know EDNS, retrying without it",
-              LOG_STR("server", nameserver_format(&x->server, server)));
+    log_debug("upstream does not know EDNS, retrying without it", LOG_SERVER(&x->server));
 }
 
 /* Repeats the question in plain RFC 1035, for servers without EDNS. A truncated response still
@@ -497,13 +493,11 @@ void exchange_free(struct exchange *exchange)
 bool exchange_ask_plainly(struct exchange *exchange)
 {
     struct exchange *x = exchange;
-    char server[NAMESERVER_TEXT_MAX];
     if (x->without_edns || !exchange_channel_is_open(&x->udp) ||
         exchange_channel_is_open(&x->tcp)) {
         return false;
     }
-    log_debug("no response yet, querying without EDNS, too",
-              LOG_STR("server", nameserver_format(&x->server, server)));
+    log_debug("no response yet, querying without EDNS, too", LOG_SERVER(&x->server));
     x->refusals = 2; /* those of the earlier query and of its copy */
     for (unsigned i = 0; i < 2; i++) {
         if (i == 1) {

@@ -63,8 +63,7 @@ static const char *verdict_text(enum upstream_verdict verdict)
 static void loop_check_conclude(struct suspect *s, enum upstream_verdict verdict)
 {
     const struct loop_check_config *config = &s->owner->config;
-    char server[NAMESERVER_TEXT_MAX];
-    log_debug("loop check ended", LOG_STR("server", nameserver_format(&s->server, server)),
+    log_debug("loop check ended", LOG_SERVER(&s->server),
               LOG_STR("verdict", verdict_text(verdict)));
     s->is_judged = true;
     config->judged(config->data, &s->server, verdict);
@@ -136,13 +135,11 @@ static void loop_check_ask(struct suspect *s)
         .done = loop_check_on_end,
         .data = s,
     };
-    char server[NAMESERVER_TEXT_MAX];
     enum exchange_outcome unused;
     drop_exchange(s);
     s->exchange =
         exchange_start(&config, &question, &unused); /* NULL: the next attempt may do better */
-    log_debug("loop check sent", LOG_STR("server", nameserver_format(&s->server, server)),
-              LOG_INT("attempt", s->owner->attempts));
+    log_debug("loop check sent", LOG_SERVER(&s->server), LOG_INT("attempt", s->owner->attempts));
 }
 
 /* ---- Rounds ---- */

@@ -80,7 +80,6 @@ void tls_peer_failed(struct tls_peer *peer, const struct err *err)
 {
     static struct log_limit limit = {.burst = TURNS_TOLD_A_MINUTE};
     struct ev_loop *loop = peer->pool->config.loop;
-    char server[NAMESERVER_TEXT_MAX];
     counter_add(&peer->pool->counts.failed, 1);
     timer_arm_ms(loop, &peer->retry, backoff_next_ms(&peer->backoff, backoff_random()));
     if (peer->is_failing && strcmp(peer->told, err->msg) == 0) {
@@ -89,20 +88,17 @@ void tls_peer_failed(struct tls_peer *peer, const struct err *err)
     peer->is_failing = true;
     memcpy(peer->told, err->msg, sizeof(peer->told));
     if (log_limit_pass(&limit)) {
-        log_warn("no TLS with upstream", LOG_STR("error", err->msg),
-                 LOG_STR("server", nameserver_format(&peer->server, server)));
+        log_warn("no TLS with upstream", LOG_STR("error", err->msg), LOG_SERVER(&peer->server));
     }
 }
 
 void tls_peer_answered(struct tls_peer *peer)
 {
-    char server[NAMESERVER_TEXT_MAX];
     backoff_reset(&peer->backoff);
     peer->is_starved = false;
     ev_timer_stop(peer->pool->config.loop, &peer->retry);
     if (peer->is_failing) {
         peer->is_failing = false;
-        log_info("upstream responds over TLS",
-                 LOG_STR("server", nameserver_format(&peer->server, server)));
+        log_info("upstream responds over TLS", LOG_SERVER(&peer->server));
     }
 }

@@ -46,20 +46,17 @@ static void upstream_health_report(struct upstream_health *h)
 static void log_death(const struct nameserver *server)
 {
     static struct log_limit limit = {.burst = TURNS_TOLD_A_MINUTE};
-    char text[NAMESERVER_TEXT_MAX];
     if (log_limit_pass(&limit)) {
-        log_warn("upstream does not respond, skipping it",
-                 LOG_STR("server", nameserver_format(server, text)));
+        log_warn("upstream does not respond, skipping it", LOG_SERVER(server));
     }
 }
 
 void upstream_health_failed(struct upstream_health *health, const struct nameserver *server,
                             const struct upstream_failure *failure)
 {
-    char text[NAMESERVER_TEXT_MAX];
     struct upstream *upstream = upstreams_find(&health->upstreams, server);
     bool has_died = upstream && upstream_note_failure(upstream, failure, upstreams_now_s());
-    log_debug("upstream failed", LOG_STR("server", nameserver_format(server, text)),
+    log_debug("upstream failed", LOG_SERVER(server),
               LOG_INT("failures", upstream ? (int64_t)upstream->failures : 0),
               LOG_INT("is_dead", upstream && upstream_is_dead(upstream)));
     if (upstream) {
@@ -76,7 +73,6 @@ void upstream_health_failed(struct upstream_health *health, const struct nameser
 void upstream_health_answered(struct upstream_health *health, const struct nameserver *server)
 {
     static struct log_limit limit = {.burst = TURNS_TOLD_A_MINUTE};
-    char text[NAMESERVER_TEXT_MAX];
     struct upstream *upstream = upstreams_find(&health->upstreams, server);
     bool is_first = upstream && !upstream->has_answered;
     bool has_revived =
@@ -88,7 +84,7 @@ void upstream_health_answered(struct upstream_health *health, const struct names
         return;
     }
     if (log_limit_pass(&limit)) {
-        log_info("upstream responds again", LOG_STR("server", nameserver_format(server, text)));
+        log_info("upstream responds again", LOG_SERVER(server));
     }
     health->config.revived(health->config.data, upstream->was_away);
 }
@@ -97,7 +93,6 @@ void upstream_health_edns(struct upstream_health *health, const struct nameserve
                           bool took_edns, bool was_plain)
 {
     static struct log_limit limit = {.burst = TURNS_TOLD_A_MINUTE};
-    char text[NAMESERVER_TEXT_MAX];
     struct upstream *upstream = upstreams_find(&health->upstreams, server);
     if (!upstream || !upstream_note_edns(upstream, took_edns, was_plain, upstreams_now_s())) {
         return;
@@ -106,8 +101,7 @@ void upstream_health_edns(struct upstream_health *health, const struct nameserve
     if (!took_edns && log_limit_pass(&limit)) {
         log_warn("upstream responds only without EDNS, sending queries without it: no signatures, "
                  "no long responses over UDP",
-                 LOG_STR("server", nameserver_format(server, text)),
-                 LOG_INT("for_s", UPSTREAM_PLAIN_S));
+                 LOG_SERVER(server), LOG_INT("for_s", UPSTREAM_PLAIN_S));
     }
 }
 
@@ -203,9 +197,7 @@ static void probe_stop(struct probe *p)
 
 static void probe_log_end(const struct probe *p, bool is_answered)
 {
-    char server[NAMESERVER_TEXT_MAX];
-    log_debug("probe ended", LOG_STR("server", nameserver_format(&p->server, server)),
-              LOG_INT("is_answered", is_answered));
+    log_debug("probe ended", LOG_SERVER(&p->server), LOG_INT("is_answered", is_answered));
 }
 
 /* Any response counts. */
@@ -244,15 +236,13 @@ static void probe_ask(struct probe *p)
         .done = on_probe_end,
         .data = p,
     };
-    char server[NAMESERVER_TEXT_MAX];
     enum exchange_outcome unused;
     struct forwarder_counts *counts = p->owner->config.counts;
     p->exchange = may_probe(p->owner) ? exchange_start(&config, &root_ns, &unused)
                                       : NULL; /* counts as no answer */
     counter_add(&counts->probes, p->exchange != NULL);
     counter_add(&counts->probing, p->exchange != NULL);
-    log_debug("probe sent", LOG_STR("server", nameserver_format(&p->server, server)),
-              LOG_INT("is_sent", p->exchange != NULL));
+    log_debug("probe sent", LOG_SERVER(&p->server), LOG_INT("is_sent", p->exchange != NULL));
 }
 
 static void on_probe_timer(struct ev_loop *loop, ev_timer *timer, int revents UNUSED)

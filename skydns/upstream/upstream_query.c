@@ -217,17 +217,15 @@ static void upstream_query_on_deadline(struct ev_loop *loop UNUSED, ev_timer *ti
 static void log_try(const struct try *t, enum exchange_outcome outcome)
 {
     const struct upstream_question *question = &t->upstream_query->question;
-    char name[DNAME_TEXT_MAX], type[DNS_TYPE_TEXT_MAX], server[NAMESERVER_TEXT_MAX];
+    char name[DNAME_TEXT_MAX], type[DNS_TYPE_TEXT_MAX];
     if (outcome == EXCHANGE_REPLIED) {
         log_debug("query sent", LOG_STR("name", dname_to_text(&question->name, name)),
-                  LOG_STR("type", dns_type_text(question->type, type)),
-                  LOG_STR("server", nameserver_format(&t->server, server)),
+                  LOG_STR("type", dns_type_text(question->type, type)), LOG_SERVER(&t->server),
                   LOG_INT("try", t - t->upstream_query->tries + 1));
     } else {
         log_debug(outcome == EXCHANGE_STARVED ? "query not sent: no socket or place left"
                                               : "query not sent: upstream cannot be reached",
-                  LOG_STR("name", dname_to_text(&question->name, name)),
-                  LOG_STR("server", nameserver_format(&t->server, server)));
+                  LOG_STR("name", dname_to_text(&question->name, name)), LOG_SERVER(&t->server));
     }
 }
 
@@ -386,8 +384,7 @@ static void on_step(struct ev_loop *loop UNUSED, ev_timer *timer, int revents UN
     struct try *last = &upstream_query->tries[upstream_query->begun - 1];
     if (last->exchange && !last->is_lost && !exchange_has_heard(last->exchange) &&
         !exchange_is_starved(last->exchange)) {
-        char server[NAMESERVER_TEXT_MAX];
-        log_debug("no response yet", LOG_STR("server", nameserver_format(&last->server, server)),
+        log_debug("no response yet", LOG_SERVER(&last->server),
                   LOG_INT("after_ms", (int64_t)(upstream_query->step_s * 1000)));
         last->is_noted = true;
         if (upstream_health_may_be_plain(upstream_query->zone->health, &last->server)) {
