@@ -240,7 +240,7 @@ struct etcd_call *etcd_lease_keep_alive(struct etcd *etcd, int64_t id, etcd_leas
 {
     struct etcd_unary *u =
         etcd_unary_new(etcd, ETCD_UNARY_LEASE_KEEP_ALIVE, (void (*)(void))cb, data);
-    etcd_encode_lease_keep_alive(id, &u->request);
+    etcd_encode_lease_id(id, &u->request);
     return etcd_unary_start(u);
 }
 
@@ -249,14 +249,14 @@ struct etcd_call *etcd_lease_time_to_live(struct etcd *etcd, int64_t id, etcd_le
 {
     struct etcd_unary *u =
         etcd_unary_new(etcd, ETCD_UNARY_LEASE_TIME_TO_LIVE, (void (*)(void))cb, data);
-    etcd_encode_lease_time_to_live(id, &u->request);
+    etcd_encode_lease_id(id, &u->request);
     return etcd_unary_start(u);
 }
 
 struct etcd_call *etcd_lease_revoke(struct etcd *etcd, int64_t id, etcd_revoke_cb cb, void *data)
 {
     struct etcd_unary *u = etcd_unary_new(etcd, ETCD_UNARY_LEASE_REVOKE, (void (*)(void))cb, data);
-    etcd_encode_lease_revoke(id, &u->request);
+    etcd_encode_lease_id(id, &u->request);
     return etcd_unary_start(u);
 }
 

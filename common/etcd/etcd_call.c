@@ -103,7 +103,7 @@ static void on_stream_message(void *data, struct slice message)
     link->answers++;
     call->has_message = true;
     if (call->config.on_message(call->config.data, message, &err) == 0) {
-        etcd_link_made_sense(link);
+        backoff_reset(&link->backoff); /* the peer sent a valid answer */
         return;
     }
     err_wrap(&err, err.code, "etcd at %s", etcd_link_endpoint(link));

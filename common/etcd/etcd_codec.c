@@ -133,23 +133,9 @@ void etcd_encode_lease_grant(int64_t id, int64_t ttl_s, struct buf *out)
     etcd_codec_pack(&m.base, out);
 }
 
-void etcd_encode_lease_keep_alive(int64_t id, struct buf *out)
+void etcd_encode_lease_id(int64_t id, struct buf *out)
 {
     Etcdserverpb__LeaseKeepAliveRequest m = ETCDSERVERPB__LEASE_KEEP_ALIVE_REQUEST__INIT;
-    m.id = id;
-    etcd_codec_pack(&m.base, out);
-}
-
-void etcd_encode_lease_time_to_live(int64_t id, struct buf *out)
-{
-    Etcdserverpb__LeaseTimeToLiveRequest m = ETCDSERVERPB__LEASE_TIME_TO_LIVE_REQUEST__INIT;
-    m.id = id;
-    etcd_codec_pack(&m.base, out);
-}
-
-void etcd_encode_lease_revoke(int64_t id, struct buf *out)
-{
-    Etcdserverpb__LeaseRevokeRequest m = ETCDSERVERPB__LEASE_REVOKE_REQUEST__INIT;
     m.id = id;
     etcd_codec_pack(&m.base, out);
 }

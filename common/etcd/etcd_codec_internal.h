@@ -28,9 +28,9 @@ enum { ETCD_DECODED_MAX = 128 << 20 };
 void etcd_encode_range(const struct etcd_range *range, struct buf *out);
 void etcd_encode_txn(const struct etcd_txn *txn, struct buf *out);
 void etcd_encode_lease_grant(int64_t id, int64_t ttl_s, struct buf *out);
-void etcd_encode_lease_keep_alive(int64_t id, struct buf *out);
-void etcd_encode_lease_time_to_live(int64_t id, struct buf *out);
-void etcd_encode_lease_revoke(int64_t id, struct buf *out);
+/* Encodes a LeaseKeepAliveRequest, LeaseTimeToLiveRequest or LeaseRevokeRequest: each has the id as
+ * its first field, and here no other. */
+void etcd_encode_lease_id(int64_t id, struct buf *out);
 void etcd_encode_authenticate(const char *name, const char *password, struct buf *out);
 
 /* Asks for a watch without `fragment`: for each event of a long message etcd 3.7 would measure the

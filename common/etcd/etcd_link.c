@@ -76,11 +76,6 @@ void etcd_link_leave(struct etcd_link *link, const char *reason)
     }
 }
 
-void etcd_link_made_sense(struct etcd_link *link)
-{
-    backoff_reset(&link->backoff);
-}
-
 /* ---- Connecting ---- */
 
 static void on_grpc_open(void *data)

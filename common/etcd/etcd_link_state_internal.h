@@ -65,9 +65,6 @@ void etcd_link_wanted(struct etcd_link *link);
 /* Starts the idle time, as the last call is gone. */
 void etcd_link_unwanted(struct etcd_link *link);
 
-/* Notes that the peer sent a valid answer: the next failure starts a new backoff. */
-void etcd_link_made_sense(struct etcd_link *link);
-
 /* Leaves a member that is of no use although its connection is open. The calls sent to it end with
  * the reason, from inside. */
 void etcd_link_leave_member(struct etcd_link *link, const struct err *reason);

@@ -2,6 +2,7 @@
 
 #include <curl/curl.h>
 #include <stdlib.h>
+#include <sys/queue.h>
 
 #include "common/base/attributes.h"
 #include "common/base/buf.h"
@@ -13,11 +14,11 @@ struct http_client {
     struct ev_loop *loop;
     CURLM *multi;
     ev_timer timer;
-    ev_timer rest;           /* handles what libcurl has read from an HTTP/2 connection */
-    struct http_call *calls; /* doubly linked, newest first */
-    bool is_in_curl;         /* libcurl is running: handles must not be removed */
-    bool is_busy;            /* a callback may be running: the client must not be freed */
-    bool is_freed;           /* once it is not busy */
+    ev_timer rest;                /* handles what libcurl has read from an HTTP/2 connection */
+    LIST_HEAD(, http_call) calls; /* newest first */
+    bool is_in_curl;              /* libcurl is running: handles must not be removed */
+    bool is_busy;                 /* a callback may be running: the client must not be freed */
+    bool is_freed;                /* once it is not busy */
 };
 
 /* Watches one of libcurl's sockets. */
@@ -28,8 +29,7 @@ struct socket_watch {
 
 struct http_call {
     struct http_client *client;
-    struct http_call *next;
-    struct http_call *prev;
+    LIST_ENTRY(http_call) entry;
     struct http_transfer transfer;
     ev_timer silence; /* repeat = silence_ms; 0 = never started */
     uint32_t silence_ms;
@@ -46,22 +46,10 @@ struct http_call {
 
 /* ---- The end of a call ---- */
 
-static void unlink_call(struct http_call *call)
-{
-    if (call->prev) {
-        call->prev->next = call->next;
-    } else {
-        call->client->calls = call->next;
-    }
-    if (call->next) {
-        call->next->prev = call->prev;
-    }
-}
-
 static void free_call(struct http_call *call)
 {
     ev_timer_stop(call->client->loop, &call->silence);
-    unlink_call(call);
+    LIST_REMOVE(call, entry);
     if (call->is_added) {
         (void)curl_multi_remove_handle(call->client->multi, call->transfer.easy); /* the handle is
                                                                                      in there */
@@ -97,8 +85,8 @@ static void after_curl(struct http_client *client)
 {
     int left;
     CURLMsg *message;
-    for (struct http_call *call = client->calls, *next; call; call = next) {
-        next = call->next;
+    for (struct http_call *call = LIST_FIRST(&client->calls), *next; call; call = next) {
+        next = LIST_NEXT(call, entry);
         if (call->is_canceled) {
             free_call(call);
         } else if (!call->is_added) {
@@ -117,8 +105,8 @@ static void after_curl(struct http_client *client)
 
 static void free_client(struct http_client *client)
 {
-    while (client->calls) {
-        free_call(client->calls);
+    while (!LIST_EMPTY(&client->calls)) {
+        free_call(LIST_FIRST(&client->calls));
     }
     (void)curl_multi_cleanup(client->multi); /* no handle is left */
     ev_timer_stop(client->loop, &client->timer);
@@ -152,7 +140,8 @@ static void on_rest(struct ev_loop *loop UNUSED, ev_timer *w, int revents UNUSED
 {
     struct http_client *client = w->data;
     curl_socket_t fd = CURL_SOCKET_BAD;
-    for (struct http_call *call = client->calls; call && fd == CURL_SOCKET_BAD; call = call->next) {
+    struct http_call *call = LIST_FIRST(&client->calls);
+    for (; call && fd == CURL_SOCKET_BAD; call = LIST_NEXT(call, entry)) {
         fd = call->is_added ? http_transfer_socket(&call->transfer) : CURL_SOCKET_BAD;
     }
     if (fd != CURL_SOCKET_BAD) {
@@ -235,7 +224,9 @@ void http_client_free(struct http_client *client)
         return;
     }
     client->is_freed = true;
-    for (struct http_call *call = client->calls; call; call = call->next) {
+    struct http_call *call;
+    LIST_FOREACH(call, &client->calls, entry)
+    {
         call->is_canceled = true;
         ev_timer_stop(client->loop, &call->silence);
     }
@@ -317,11 +308,7 @@ struct http_call *http_call_start(struct http_client *client, const struct http_
     buf_init(&call->body, config->body_max);
     http_transfer_init(&call->transfer, config, call);
 
-    call->next = client->calls;
-    if (call->next) {
-        call->next->prev = call;
-    }
-    client->calls = call;
+    LIST_INSERT_HEAD(&client->calls, call, entry);
     ev_timer_init(&call->silence, on_silence, 0, (double)config->silence_ms / 1000);
     ev_set_priority(&call->silence, EV_MINPRI);
     call->silence.data = call;

@@ -168,11 +168,6 @@ struct http_held *http_holder_reply(struct http_holder *holder, const struct htt
     return held;
 }
 
-bool http_held_is_same_client(const struct http_held *a, const struct http_held *b)
-{
-    return client_net_equal(&a->client, &b->client);
-}
-
 bool http_held_is_of(const struct http_held *held, const struct ip *client)
 {
     const struct client_net net = client_net_of_ip(client);

@@ -60,9 +60,6 @@ struct http_held *http_holder_reply(struct http_holder *holder, const struct htt
 /* Returns one of the responses held; the last one moves to the place of one that is freed. */
 struct http_held *http_holder_at(const struct http_holder *holder, size_t i);
 
-/* Returns whether two responses are of one client. */
-bool http_held_is_same_client(const struct http_held *a, const struct http_held *b);
-
 /* Returns whether a response is of this client. */
 bool http_held_is_of(const struct http_held *held, const struct ip *client);
 

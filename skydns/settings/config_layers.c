@@ -2,11 +2,84 @@
 
 #include <stdlib.h>
 
+#include "common/base/buf.h"
 #include "common/base/log.h"
 #include "common/base/xalloc.h"
 #include "skydns/settings/config_doc_internal.h"
 #include "skydns/settings/config_documents.h"
 #include "skydns/settings/stub_zones.h"
+
+/* Document of settings, wherever it comes from: the text seen last, and the one in force, which is
+ * older while the newest cannot be used */
+
+struct config_source {
+    char *name; /* a key or a path, for the log; owned; NULL: not in use */
+    struct buf seen, used;
+    bool has_seen, has_used;
+};
+
+/* Takes the name. Longer texts are cut to one byte more, so that this shows. */
+static void config_source_init(struct config_source *source, char *name, size_t bytes_max)
+{
+    *source = (struct config_source){.name = name};
+    buf_init(&source->seen, bytes_max + 1);
+    buf_init(&source->used, bytes_max + 1);
+}
+
+/* Zeroes a source, initialized or zeroed. */
+static void config_source_fini(struct config_source *source)
+{
+    if (source->name) {
+        buf_fini(&source->seen);
+        buf_fini(&source->used);
+        free(source->name);
+    }
+    *source = (struct config_source){0};
+}
+
+/* Notes a new text; ptr NULL means none. Returns false if it is the one seen last. */
+static bool config_source_see(struct config_source *source, struct slice text)
+{
+    bool has_text = text.ptr != NULL;
+    if (has_text == source->has_seen && slice_equal(text, buf_slice(&source->seen))) {
+        return false;
+    }
+    buf_clear(&source->seen);
+    buf_append(&source->seen, text.ptr,
+               text.len < source->seen.limit ? text.len : source->seen.limit);
+    source->has_seen = has_text;
+    return true;
+}
+
+/* Puts the text seen last in force: it can be used. */
+static void config_source_use(struct config_source *source)
+{
+    buf_clear(&source->used);
+    buf_append_slice(&source->used, buf_slice(&source->seen));
+    source->has_used = source->has_seen;
+}
+
+/* Returns whether the text seen last cannot be used: an older one is in force. */
+static bool config_layers_is_source_refused(const struct config_source *source)
+{
+    return source->has_seen != source->has_used ||
+           !slice_equal(buf_slice(&source->seen), buf_slice(&source->used));
+}
+
+static struct slice config_source_text_of(struct buf *text, bool is_there)
+{
+    return is_there ? slice_of(buf_cstr(text), text->len) : slice_of(NULL, 0);
+}
+
+static struct slice config_source_seen(struct config_source *source)
+{
+    return config_source_text_of(&source->seen, source->has_seen);
+}
+
+static struct slice config_source_used(struct config_source *source)
+{
+    return config_source_text_of(&source->used, source->has_used);
+}
 
 struct writer_source {
     struct dname domain;
@@ -295,62 +368,4 @@ bool config_layers_is_refused(struct config_layers *layers, enum config_layer la
         break;
     }
     return is_writer_refused(layers);
-}
-
-void config_source_init(struct config_source *source, char *name, size_t bytes_max)
-{
-    *source = (struct config_source){.name = name};
-    buf_init(&source->seen, bytes_max + 1);
-    buf_init(&source->used, bytes_max + 1);
-}
-
-void config_source_fini(struct config_source *source)
-{
-    if (source->name) {
-        buf_fini(&source->seen);
-        buf_fini(&source->used);
-        free(source->name);
-    }
-    *source = (struct config_source){0};
-}
-
-bool config_source_see(struct config_source *source, struct slice text)
-{
-    bool has_text = text.ptr != NULL;
-    if (has_text == source->has_seen && slice_equal(text, buf_slice(&source->seen))) {
-        return false;
-    }
-    buf_clear(&source->seen);
-    buf_append(&source->seen, text.ptr,
-               text.len < source->seen.limit ? text.len : source->seen.limit);
-    source->has_seen = has_text;
-    return true;
-}
-
-void config_source_use(struct config_source *source)
-{
-    buf_clear(&source->used);
-    buf_append_slice(&source->used, buf_slice(&source->seen));
-    source->has_used = source->has_seen;
-}
-
-bool config_layers_is_source_refused(const struct config_source *source)
-{
-    return source->has_seen != source->has_used ||
-           !slice_equal(buf_slice(&source->seen), buf_slice(&source->used));
-}
-
-static struct slice config_source_text_of(struct buf *text, bool is_there)
-{
-    return is_there ? slice_of(buf_cstr(text), text->len) : slice_of(NULL, 0);
-}
-
-struct slice config_source_seen(struct config_source *source)
-{
-    return config_source_text_of(&source->seen, source->has_seen);
-}
-
-struct slice config_source_used(struct config_source *source)
-{
-    return config_source_text_of(&source->used, source->has_used);
 }

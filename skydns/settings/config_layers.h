@@ -12,7 +12,6 @@
 #include <stddef.h>
 
 #include "common/base/attributes.h"
-#include "common/base/buf.h"
 #include "common/base/err.h"
 #include "common/base/slice.h"
 #include "skydns/settings/options.h"
@@ -49,31 +48,5 @@ bool config_layers_is_refused(struct config_layers *layers, enum config_layer la
 
 bool config_layers_has_document(const struct config_layers *layers);
 const char *config_layers_key(const struct config_layers *layers); /* "/skydns/config"; borrowed */
-
-/* Document of settings, wherever it comes from: the text seen last, and the one in force, which is
- * older while the newest cannot be used. Main thread. */
-
-struct config_source {
-    char *name; /* a key or a path, for the log; owned; NULL: not in use */
-    struct buf seen, used;
-    bool has_seen, has_used;
-};
-
-/* Makes a source; takes the name. Longer texts are cut to one byte more, so that this shows. */
-void config_source_init(struct config_source *source, char *name, size_t bytes_max);
-void config_source_fini(struct config_source *source); /* zeroed or initialized; zeroes it */
-
-/* Notes a new text; ptr NULL means none. Returns false if it is the one seen last. */
-bool config_source_see(struct config_source *source, struct slice text);
-
-/* Puts the text seen last in force: it can be used. */
-void config_source_use(struct config_source *source);
-
-/* Returns whether the text seen last cannot be used: an older one is in force. */
-bool config_layers_is_source_refused(const struct config_source *source);
-
-/* Return the text; ptr NULL: none. Borrowed. */
-struct slice config_source_seen(struct config_source *source);
-struct slice config_source_used(struct config_source *source);
 
 #endif
