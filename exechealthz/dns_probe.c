@@ -12,6 +12,7 @@
 #include "common/base/json_text.h"
 #include "common/base/log.h"
 #include "common/base/sockets.h"
+#include "common/base/timer.h"
 #include "common/base/xalloc.h"
 #include "common/dns/dns_names.h"
 #include "common/tls/tls_client.h"
@@ -296,8 +297,7 @@ static void start_run(struct dns_probe *probe)
     if (!write_query(probe)) {
         dns_probe_fail(probe, "draw an id for", -errno);
     } else if (target->protocol == DNS_OVER_UDP ? start_datagram(probe) : start_stream(probe)) {
-        ev_timer_set(&probe->timeout, (double)probe->config.settings.timeout_ms / 1000, 0.);
-        ev_timer_start(probe->loop, &probe->timeout);
+        timer_arm_ms(probe->loop, &probe->timeout, probe->config.settings.timeout_ms);
     }
 }
 

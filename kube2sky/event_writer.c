@@ -13,6 +13,7 @@
 #include "common/base/clock.h"
 #include "common/base/json_text.h"
 #include "common/base/log.h"
+#include "common/base/timer.h"
 #include "common/base/utc_time.h"
 #include "common/base/xalloc.h"
 #include "kube2sky/api/kube_client.h"
@@ -321,8 +322,7 @@ static void set_event_timer(struct event_writer *writer)
         wait_ms = EVENT_LEAD_MS;
     }
     ev_now_update(writer->config.loop);
-    ev_timer_set(&writer->timer, (double)wait_ms / 1000, 0.0);
-    ev_timer_start(writer->config.loop, &writer->timer);
+    timer_arm_ms(writer->config.loop, &writer->timer, wait_ms);
 }
 
 static void on_event_timer(struct ev_loop *loop UNUSED, ev_timer *timer, int revents UNUSED)
@@ -349,8 +349,7 @@ struct event_writer *event_writer_start(const struct event_writer_config *config
     }
     writer->host[EVENT_HOST_MAX] = '\0';
     backoff_init(&writer->backoff, EVENT_BACKOFF_FIRST_MS, EVENT_BACKOFF_MAX_MS);
-    ev_timer_init(&writer->timer, on_event_timer, 0.0, 0.0);
-    writer->timer.data = writer;
+    timer_init(&writer->timer, on_event_timer, writer);
     ev_prepare_init(&writer->turn, on_event_turn);
     writer->turn.data = writer;
     ev_prepare_start(config->loop, &writer->turn);

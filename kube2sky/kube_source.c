@@ -8,6 +8,7 @@
 #include "common/base/attributes.h"
 #include "common/base/clock.h"
 #include "common/base/log.h"
+#include "common/base/timer.h"
 #include "common/base/xalloc.h"
 #include "kube2sky/api/kube_client.h"
 #include "kube2sky/naming/client_keys.h"
@@ -573,10 +574,8 @@ struct kube_source *kube_source_start(const struct kube_source_config *config)
                                                                       .resource = resource_of_parts,
                                                                       .part = on_part,
                                                                       .data = kube_source});
-    ev_timer_init(&kube_source->restored, on_restored, 0.0, 0.0);
-    kube_source->restored.data = kube_source;
-    ev_timer_init(&kube_source->imports_due, on_imports_due, 0.0, 0.0);
-    kube_source->imports_due.data = kube_source;
+    timer_init(&kube_source->restored, on_restored, kube_source);
+    timer_init(&kube_source->imports_due, on_imports_due, kube_source);
     kube_source->imports_listed_ms = clock_monotonic_ms() - IMPORTS_PAUSE_MS;
     outage_init(&kube_source->outage, config->loop, "the Kubernetes API", config->timeout_ms,
                 "the API has been failing for longer than etcd-mutation-timeout, still retrying");
@@ -613,8 +612,7 @@ void kube_source_want_imports(struct kube_source *kube_source, const char *ns)
     const int64_t passed_ms = clock_monotonic_ms() - kube_source->imports_listed_ms;
     const int64_t left_ms = passed_ms < IMPORTS_PAUSE_MS ? IMPORTS_PAUSE_MS - passed_ms : 0;
     if (kube_source->parts && !ev_is_active(&kube_source->imports_due)) { /* not stopped */
-        ev_timer_set(&kube_source->imports_due, (double)left_ms / 1000, 0.);
-        ev_timer_start(kube_source->config.loop, &kube_source->imports_due);
+        timer_arm_ms(kube_source->config.loop, &kube_source->imports_due, left_ms);
     }
 }
 

@@ -10,6 +10,7 @@
 #include "common/base/clock.h"
 #include "common/base/key_table.h"
 #include "common/base/log.h"
+#include "common/base/timer.h"
 #include "common/base/xalloc.h"
 
 /* Delays after a failure, which the reflectors report. */
@@ -75,8 +76,7 @@ static void set_turn(struct parts_fetch *fetch)
     if (next && fetch->running < PARTS_FETCHES_MAX) {
         int64_t wait_ms = next->due_ms - clock_monotonic_ms();
         ev_now_update(fetch->config.loop);
-        ev_timer_set(&fetch->turn, wait_ms > 0 ? (double)wait_ms / 1000 : 0.0, 0.0);
-        ev_timer_start(fetch->config.loop, &fetch->turn);
+        timer_arm_ms(fetch->config.loop, &fetch->turn, wait_ms);
     }
 }
 

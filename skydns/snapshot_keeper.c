@@ -6,6 +6,7 @@
 #include "common/base/attributes.h"
 #include "common/base/clock.h"
 #include "common/base/log.h"
+#include "common/base/timer.h"
 #include "common/base/version.h"
 #include "common/base/xalloc.h"
 #include "skydns/publish/publisher.h"
@@ -196,8 +197,7 @@ static void set_wake(struct snapshot_keeper *keeper, int64_t at_ms, int64_t now_
     ev_timer_stop(keeper->config.loop, &keeper->wake);
     if (at_ms != never_ms) {
         ev_now_update(keeper->config.loop); /* the timer counts from there */
-        ev_timer_set(&keeper->wake, (double)(at_ms - now_ms) / 1000, 0.);
-        ev_timer_start(keeper->config.loop, &keeper->wake);
+        timer_arm_ms(keeper->config.loop, &keeper->wake, at_ms - now_ms);
     }
 }
 

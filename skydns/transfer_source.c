@@ -7,6 +7,7 @@
 #include "common/base/attributes.h"
 #include "common/base/clock.h"
 #include "common/base/log.h"
+#include "common/base/timer.h"
 #include "common/base/xalloc.h"
 #include "common/etcd/etcd_store_id.h"
 #include "skydns/publish/engine_config.h"
@@ -256,9 +257,7 @@ static void transfer_source_end(struct transfer_source *source)
 
 static void wait_a_little(struct transfer_source *source)
 {
-    ev_timer_stop(source->config.loop, &source->pause);
-    ev_timer_set(&source->pause, TRANSFER_SOURCE_PAUSE_MS / 1000.0, 0.);
-    ev_timer_start(source->config.loop, &source->pause);
+    timer_arm_ms(source->config.loop, &source->pause, TRANSFER_SOURCE_PAUSE_MS);
 }
 
 static void tell_unsigned(struct transfer_source *source, const struct engine_config *now)

@@ -5,6 +5,7 @@
 #include "common/base/attributes.h"
 #include "common/base/clock.h"
 #include "common/base/log.h"
+#include "common/base/timer.h"
 #include "common/base/xalloc.h"
 #include "kube2sky/api/reflector_internal.h"
 
@@ -133,9 +134,7 @@ static void endpoints_switch_settle(struct endpoints_switch *s, bool is_settled)
 static void wait_a_minute(struct endpoints_switch *s)
 {
     struct ev_loop *loop = s->config.reflector->loop;
-    ev_timer_stop(loop, &s->minute);
-    ev_timer_set(&s->minute, (double)s->config.timing->probe_ms / 1000, 0);
-    ev_timer_start(loop, &s->minute);
+    timer_arm_ms(loop, &s->minute, s->config.timing->probe_ms);
 }
 
 static void stop_probe(struct endpoints_switch *s)
@@ -358,8 +357,7 @@ struct endpoints_switch *endpoints_switch_new(const struct endpoints_switch_conf
     struct endpoints_switch *s = xcalloc(1, sizeof(*s));
     s->config = *config;
     s->is_settled = true;
-    ev_timer_init(&s->minute, on_minute, 0, 0);
-    s->minute.data = s;
+    timer_init(&s->minute, on_minute, s);
     return s;
 }
 

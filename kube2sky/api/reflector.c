@@ -9,6 +9,7 @@
 #include "common/base/cleanup.h"
 #include "common/base/clock.h"
 #include "common/base/log.h"
+#include "common/base/timer.h"
 #include "common/base/xalloc.h"
 #include "kube2sky/api/endpoints_source_internal.h"
 #include "kube2sky/api/kube_client.h"
@@ -156,8 +157,7 @@ static void reflector_retry_later(struct reflector *reflector, const struct kube
     reflector->failed_ms += delay_ms;
     log_debug("list retry scheduled", LOG_STR("kind", reflector->resource->name),
               LOG_INT("retry_ms", delay_ms));
-    ev_timer_set(&reflector->retry, (double)delay_ms / 1000, 0);
-    ev_timer_start(reflector->config.loop, &reflector->retry);
+    timer_arm_ms(reflector->config.loop, &reflector->retry, delay_ms);
 }
 
 static void report_failure(struct reflector *reflector, const struct kube_failure *failure)
@@ -362,9 +362,7 @@ static void relist_later(struct reflector *reflector)
     uint32_t relist_ms = reflector->timing.relist_ms;
     if (relist_ms) {
         relist_ms += backoff_random() % (relist_ms / 5 + 1);
-        ev_timer_stop(reflector->config.loop, &reflector->relist);
-        ev_timer_set(&reflector->relist, (double)relist_ms / 1000, 0);
-        ev_timer_start(reflector->config.loop, &reflector->relist);
+        timer_arm_ms(reflector->config.loop, &reflector->relist, relist_ms);
     }
 }
 
@@ -427,10 +425,8 @@ struct reflector *reflector_start(const struct reflector_config *config)
     }
     backoff_init(&reflector->backoff, reflector->timing.retry_first_ms,
                  reflector->timing.retry_max_ms);
-    ev_timer_init(&reflector->retry, reflector_on_retry, 0, 0);
-    reflector->retry.data = reflector;
-    ev_timer_init(&reflector->relist, on_relist, 0, 0);
-    reflector->relist.data = reflector;
+    timer_init(&reflector->retry, reflector_on_retry, reflector);
+    timer_init(&reflector->relist, on_relist, reflector);
     reflector->resource = kube_resource_of(config->kind);
     if (config->kind == KUBE_ENDPOINTS) {
         reflector->endpoints = endpoints_switch_new(

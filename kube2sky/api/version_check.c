@@ -6,6 +6,7 @@
 #include "common/base/attributes.h"
 #include "common/base/backoff.h"
 #include "common/base/log.h"
+#include "common/base/timer.h"
 #include "common/base/xalloc.h"
 #include "kube2sky/api/kube_object.h"
 #include "kube2sky/api/watcher_internal.h"
@@ -27,8 +28,7 @@ static void ask_later(struct version_check *check, const struct kube_failure *fa
 {
     uint32_t delay_ms = backoff_next_ms(&check->backoff, backoff_random());
     delay_ms = delay_ms > failure->retry_after_ms ? delay_ms : failure->retry_after_ms;
-    ev_timer_set(&check->retry, (double)delay_ms / 1000, 0);
-    ev_timer_start(check->config.loop, &check->retry);
+    timer_arm_ms(check->config.loop, &check->retry, delay_ms);
 }
 
 static void version_check_on_retry(struct ev_loop *loop UNUSED, ev_timer *w, int revents UNUSED)
@@ -95,8 +95,7 @@ struct version_check *version_check_start(const struct version_check_config *con
     check->scope = scope_of_one(config);
     check->seen = xstrdup(seen);
     backoff_init(&check->backoff, config->timing->retry_first_ms, config->timing->retry_max_ms);
-    ev_timer_init(&check->retry, version_check_on_retry, 0, 0);
-    check->retry.data = check;
+    timer_init(&check->retry, version_check_on_retry, check);
     version_check_ask(check);
     return check;
 }

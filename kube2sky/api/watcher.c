@@ -7,6 +7,7 @@
 #include "common/base/backoff.h"
 #include "common/base/clock.h"
 #include "common/base/log.h"
+#include "common/base/timer.h"
 #include "common/base/xalloc.h"
 #include "kube2sky/api/kube_object.h"
 #include "kube2sky/api/reflector_internal.h"
@@ -64,8 +65,7 @@ static void watcher_retry_later(struct watcher *watcher, const struct kube_failu
     delay_ms = delay_ms > at_least_ms ? delay_ms : at_least_ms;
     log_debug("watch retry scheduled", LOG_STR("kind", kind_name(watcher)),
               LOG_INT("retry_ms", delay_ms));
-    ev_timer_set(&watcher->retry, (double)delay_ms / 1000, 0);
-    ev_timer_start(watcher->config.loop, &watcher->retry);
+    timer_arm_ms(watcher->config.loop, &watcher->retry, delay_ms);
 }
 
 static void watcher_on_retry(struct ev_loop *loop UNUSED, ev_timer *w, int revents UNUSED)
@@ -102,9 +102,7 @@ static void watcher_set_version(struct watcher *watcher, const char *version)
 
 static void set_pulse(struct watcher *watcher, int64_t wait_ms)
 {
-    ev_timer_stop(watcher->config.loop, &watcher->pulse);
-    ev_timer_set(&watcher->pulse, (double)(wait_ms > 0 ? wait_ms : 0) / 1000, 0);
-    ev_timer_start(watcher->config.loop, &watcher->pulse);
+    timer_arm_ms(watcher->config.loop, &watcher->pulse, wait_ms);
 }
 
 /* Notes any sign of life. */

@@ -6,6 +6,7 @@
 #include "common/base/backoff.h"
 #include "common/base/clock.h"
 #include "common/base/log.h"
+#include "common/base/timer.h"
 #include "common/base/xalloc.h"
 #include "common/etcd/etcd_kv.h"
 #include "kube2sky/naming/contract.h"
@@ -116,9 +117,7 @@ static void conflict_start_timer(struct conflict *conflict)
     int64_t until_ms = conflict->is_resting ? conflict->rest_until_ms : conflict->calm_at_ms;
     int64_t wait_ms = until_ms - clock_monotonic_ms();
     ev_now_update(loop);
-    ev_timer_stop(loop, &conflict->timer);
-    ev_timer_set(&conflict->timer, wait_ms > 0 ? (double)wait_ms / 1000.0 : 0.0, 0.0);
-    ev_timer_start(loop, &conflict->timer);
+    timer_arm_ms(loop, &conflict->timer, wait_ms);
 }
 
 static void conflict_on_timer(struct ev_loop *loop UNUSED, ev_timer *timer, int revents UNUSED)
@@ -153,8 +152,7 @@ static struct conflict *conflict_begin(struct conflicts *conflicts, struct owner
     conflicts->first = conflict;
     conflicts->begun++;
     backoff_init(&conflict->backoff, limits->rest_first_ms, limits->rest_max_ms);
-    ev_timer_init(&conflict->timer, conflict_on_timer, 0.0, 0.0);
-    conflict->timer.data = conflict;
+    timer_init(&conflict->timer, conflict_on_timer, conflict);
     owner->conflict = conflict;
     return conflict;
 }

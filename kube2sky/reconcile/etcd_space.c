@@ -7,6 +7,7 @@
 #include "common/base/backoff.h"
 #include "common/base/err.h"
 #include "common/base/log.h"
+#include "common/base/timer.h"
 #include "common/base/xalloc.h"
 #include "common/etcd/etcd.h"
 
@@ -89,8 +90,7 @@ static void on_status(void *data, const struct etcd_status_reply *reply, const s
         note_denial(space, err);
     }
     uint32_t wait_ms = LOOK_EVERY_MS - backoff_random() % (LOOK_EVERY_MS / 4);
-    ev_timer_set(&space->next, wait_ms / 1000.0, 0.);
-    ev_timer_start(space->config.loop, &space->next);
+    timer_arm_ms(space->config.loop, &space->next, wait_ms);
 }
 
 static void on_space_timer(struct ev_loop *loop UNUSED, ev_timer *timer, int revents UNUSED)

@@ -9,6 +9,7 @@
 #include "common/base/buf.h"
 #include "common/base/clock.h"
 #include "common/base/log.h"
+#include "common/base/timer.h"
 #include "common/base/xalloc.h"
 #include "common/etcd/etcd_lease.h"
 #include "common/etcd/etcd_store_id.h"
@@ -66,9 +67,7 @@ static void leader_cancel(struct etcd_call **call)
 static void leader_start_timer(struct leader *l, ev_timer *timer, int64_t ms)
 {
     ev_now_update(l->config.loop);
-    ev_timer_stop(l->config.loop, timer);
-    ev_timer_set(timer, ms > 0 ? (double)ms / 1000.0 : 0.0, 0.0);
-    ev_timer_start(l->config.loop, timer);
+    timer_arm_ms(l->config.loop, timer, ms);
 }
 
 static void look_later(struct leader *l)

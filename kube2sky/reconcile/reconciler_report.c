@@ -7,6 +7,7 @@
 #include "common/base/cleanup.h"
 #include "common/base/clock.h"
 #include "common/base/log.h"
+#include "common/base/timer.h"
 #include "common/base/xalloc.h"
 #include "common/etcd/etcd_metrics.h"
 #include "common/etcd/etcd_mirror.h"
@@ -375,8 +376,7 @@ static void sync_report_on_due(struct ev_loop *loop UNUSED, ev_timer *timer, int
 void sync_report_init(struct sync_report *report, struct ev_loop *loop)
 {
     *report = (struct sync_report){.loop = loop};
-    ev_timer_init(&report->timer, sync_report_on_due, 0.0, 0.0);
-    report->timer.data = report;
+    timer_init(&report->timer, sync_report_on_due, report);
 }
 
 void sync_report_fini(struct sync_report *report)
@@ -398,6 +398,5 @@ void sync_report_update(struct sync_report *report, bool is_in_sync)
         reconcile_sync_report(report);
         return;
     }
-    ev_timer_set(&report->timer, (double)wait_ms / 1000.0, 0.0);
-    ev_timer_start(report->loop, &report->timer);
+    timer_arm_ms(report->loop, &report->timer, wait_ms);
 }

@@ -2,6 +2,7 @@
 #include "common/base/attributes.h"
 #include "common/base/clock.h"
 #include "common/base/log.h"
+#include "common/base/timer.h"
 #include "common/etcd/etcd_mirror.h"
 #include "kube2sky/naming/contract.h"
 #include "kube2sky/reconcile/conflict_internal.h"
@@ -25,8 +26,7 @@ static void wait_before_retry(struct reconciler *r)
     if (!ev_is_active(&r->retry)) {
         uint32_t delay_ms = backoff_next_ms(&r->backoff, backoff_random());
         log_debug("transactions paused", LOG_INT("retry_ms", delay_ms));
-        ev_timer_set(&r->retry, delay_ms / 1000.0, 0.0);
-        ev_timer_start(r->config.loop, &r->retry);
+        timer_arm_ms(r->config.loop, &r->retry, delay_ms);
     }
 }
 
@@ -279,8 +279,7 @@ void reconciler_open_transactions(struct reconciler *r)
 {
     const struct reconciler_config *config = &r->config;
     backoff_init(&r->backoff, BACKOFF_REMOTE_FIRST_MS, BACKOFF_REMOTE_MAX_MS);
-    ev_timer_init(&r->retry, reconciler_transactions_on_retry, 0.0, 0.0);
-    r->retry.data = r;
+    timer_init(&r->retry, reconciler_transactions_on_retry, r);
     r->transactions = transactions_new(&(struct transactions_config){
         .etcd = config->etcd,
         .ops_max = config->txn_ops_max,

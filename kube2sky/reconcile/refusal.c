@@ -6,6 +6,7 @@
 #include "common/base/backoff.h"
 #include "common/base/clock.h"
 #include "common/base/log.h"
+#include "common/base/timer.h"
 #include "common/base/xalloc.h"
 #include "kube2sky/reconcile/owners_internal.h"
 
@@ -77,8 +78,7 @@ static struct refusal *refusal_begin(struct refusals *refusals, struct owner *ow
     refusals->first = refusal;
     refusals->count++;
     backoff_init(&refusal->backoff, BACKOFF_REMOTE_FIRST_MS, BACKOFF_REFUSED_MAX_MS);
-    ev_timer_init(&refusal->timer, refusal_on_timer, 0.0, 0.0);
-    refusal->timer.data = refusal;
+    timer_init(&refusal->timer, refusal_on_timer, refusal);
     owner->refusal = refusal;
     return refusal;
 }
@@ -94,9 +94,7 @@ void refusal_wait(struct refusals *refusals, struct owner *owner)
     log_debug("refused service backs off", LOG_SLICE("owner", owner->id),
               LOG_INT("retry_ms", (int64_t)wait_ms), LOG_INT("refused", (int64_t)refusals->count));
     ev_now_update(loop);
-    ev_timer_stop(loop, &refusal->timer);
-    ev_timer_set(&refusal->timer, (double)wait_ms / 1000.0, 0.0);
-    ev_timer_start(loop, &refusal->timer);
+    timer_arm_ms(loop, &refusal->timer, wait_ms);
 }
 
 bool refusal_is_waiting(const struct owner *owner)

@@ -11,6 +11,7 @@
 #include "common/base/cleanup.h"
 #include "common/base/clock.h"
 #include "common/base/log.h"
+#include "common/base/timer.h"
 #include "common/base/xalloc.h"
 #include "common/dns/record.h"
 #include "common/etcd/etcd.h"
@@ -68,8 +69,7 @@ static void serial_key_fail(struct serial_key *k, const struct err *err)
         return;
     }
     k->state = DUE;
-    ev_timer_set(&k->retry, backoff_next_ms(&k->backoff, backoff_random()) / 1000.0, 0.);
-    ev_timer_start(k->config.loop, &k->retry);
+    timer_arm_ms(k->config.loop, &k->retry, backoff_next_ms(&k->backoff, backoff_random()));
 }
 
 static void serial_key_on_read(void *data, const struct etcd_range_reply *reply,

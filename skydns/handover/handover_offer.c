@@ -10,6 +10,7 @@
 #include "common/base/attributes.h"
 #include "common/base/log.h"
 #include "common/base/sockets.h"
+#include "common/base/timer.h"
 #include "common/base/xalloc.h"
 
 /* The other end of a connection. */
@@ -200,8 +201,7 @@ static void on_guest(struct ev_loop *loop, ev_io *io, int revents UNUSED)
     if (fd < 0) {
         if (err_is_exhaustion(-errno)) { /* else it would be tried without a pause */
             ev_io_stop(loop, &o->accepting);
-            ev_timer_set(&o->shortage_end, shortage_s, 0.);
-            ev_timer_start(loop, &o->shortage_end);
+            timer_arm(loop, &o->shortage_end, shortage_s);
         }
         return;
     }
@@ -213,8 +213,7 @@ static void on_guest(struct ev_loop *loop, ev_io *io, int revents UNUSED)
         return;
     }
     ev_io_start(loop, &o->guest.io);
-    ev_timer_set(&o->hello_end, HANDOVER_HELLO_S, 0.);
-    ev_timer_start(loop, &o->hello_end);
+    timer_arm(loop, &o->hello_end, HANDOVER_HELLO_S);
 }
 
 /* ---- Life ---- */
@@ -244,10 +243,8 @@ int handover_offer_new(const struct handover_offer_config *config,
     ev_io_init(&o->accepting, on_guest, fd, EV_READ);
     o->accepting.data = o;
     ev_io_start(config->loop, &o->accepting);
-    ev_init(&o->hello_end, on_hello_end);
-    o->hello_end.data = o;
-    ev_init(&o->shortage_end, on_shortage_end);
-    o->shortage_end.data = o;
+    timer_init(&o->hello_end, on_hello_end, o);
+    timer_init(&o->shortage_end, on_shortage_end, o);
     handover_peer_init(&o->guest, o);
     handover_peer_init(&o->joined, o);
     *ret_offer = o;

@@ -6,6 +6,7 @@
 #include "common/base/attributes.h"
 #include "common/base/err.h"
 #include "common/base/key_table.h"
+#include "common/base/timer.h"
 #include "common/base/xalloc.h"
 #include "common/etcd/etcd_watch.h"
 #include "skydns/past/past_range_internal.h"
@@ -163,9 +164,7 @@ static void read_part_of_name(struct name_history *h, unsigned part)
 
 static void wait_for_quiet(struct name_history *h)
 {
-    ev_timer_stop(h->config.loop, &h->quiet);
-    ev_timer_set(&h->quiet, quiet_s, 0.);
-    ev_timer_start(h->config.loop, &h->quiet);
+    timer_arm(h->config.loop, &h->quiet, quiet_s);
 }
 
 /* Compares what the changes made of the contents with what etcd has. */
@@ -385,8 +384,7 @@ struct name_history *name_history_read(const struct name_history_config *config)
     buf_append_slice(&h->key, config->key);
     key_table_init(&h->held, held_key_of);
     h->budget = (struct past_budget){.keys = 2 * PAST_KEYS_MAX, .bytes = PAST_BYTES_MAX};
-    ev_init(&h->quiet, name_history_on_quiet);
-    h->quiet.data = h;
+    timer_init(&h->quiet, name_history_on_quiet, h);
     past_range_init(&h->range, &(struct past_range_config){
                                    .etcd = config->etcd,
                                    .budget = &h->budget,

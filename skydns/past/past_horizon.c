@@ -4,6 +4,7 @@
 
 #include "common/base/attributes.h"
 #include "common/base/err.h"
+#include "common/base/timer.h"
 #include "common/base/xalloc.h"
 #include "common/etcd/etcd_watch.h"
 
@@ -27,9 +28,7 @@ static void tell_horizon(struct past_horizon *h, int64_t oldest)
 
 static void set_horizon_timer(struct past_horizon *h, double after_s)
 {
-    ev_timer_stop(h->config.loop, &h->timer);
-    ev_timer_set(&h->timer, after_s, 0.);
-    ev_timer_start(h->config.loop, &h->timer);
+    timer_arm(h->config.loop, &h->timer, after_s);
 }
 
 static void past_horizon_on_events(void *data, const struct etcd_event *events UNUSED,
@@ -61,8 +60,7 @@ struct past_horizon *past_horizon_find(const struct past_horizon_config *config)
 {
     struct past_horizon *h = xcalloc(1, sizeof(*h));
     h->config = *config;
-    ev_init(&h->timer, past_horizon_on_timer);
-    h->timer.data = h;
+    timer_init(&h->timer, past_horizon_on_timer, h);
     set_horizon_timer(h, unconfirmed_s);
     const struct etcd_watch_config watch = {
         .key = config->prefix, /* one key, which is not there: nothing else is sent */

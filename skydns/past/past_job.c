@@ -7,6 +7,7 @@
 #include "common/base/duration.h"
 #include "common/base/err.h"
 #include "common/base/json_text.h"
+#include "common/base/timer.h"
 #include "common/base/utc_time.h"
 #include "common/base/xalloc.h"
 #include "common/http/http_head.h"
@@ -108,8 +109,7 @@ void past_job_init(struct past_job *job, struct past_desk *desk, enum past_page 
                    void (*drop)(void *data), void *data)
 {
     *job = (struct past_job){.desk = desk, .page = page, .drop = drop, .data = data};
-    ev_init(&job->deadline, past_job_on_deadline);
-    job->deadline.data = job;
+    timer_init(&job->deadline, past_job_on_deadline, job);
 }
 
 void past_job_fini(struct past_job *job)
@@ -282,8 +282,7 @@ bool past_job_begin(struct past_job *job, const struct past_question *question,
     job->is_text = question->is_text;
     job->is_late = false;
     job->asked = xstrdup(question->when);
-    ev_timer_set(&job->deadline, PAST_JOB_MS / 1000., 0.);
-    ev_timer_start(job->desk->loop, &job->deadline);
+    timer_arm_ms(job->desk->loop, &job->deadline, PAST_JOB_MS);
     if (moment_find(&moment, marks, &job->at)) {
         return true;
     }

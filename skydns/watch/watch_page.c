@@ -8,6 +8,7 @@
 #include "common/base/clock.h"
 #include "common/base/json_text.h"
 #include "common/base/seeded_hash.h"
+#include "common/base/timer.h"
 #include "common/base/xalloc.h"
 #include "common/http/http_head.h"
 #include "common/http/http_held.h"
@@ -176,8 +177,7 @@ static void watch_page_look_later(struct watch_page *page, int64_t wait_ms)
 {
     ev_timer_stop(page->loop, &page->look);
     ev_now_update(page->loop);
-    ev_timer_set(&page->look, wait_ms > 0 ? (double)wait_ms / 1000 : 0., 0.);
-    ev_timer_start(page->loop, &page->look);
+    timer_arm_ms(page->loop, &page->look, wait_ms);
 }
 
 /* Begins a look when something was published, whatever it was. */
