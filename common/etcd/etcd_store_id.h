@@ -7,7 +7,9 @@
  *
  * The evidence is the store key and the last changes seen. The store key is a random id that
  * kube2sky writes once it has written everything else. A change reads the same at its own revision
- * as long as that revision is not compacted; another data set has something else there.
+ * as long as that revision is not compacted; another data set has something else there. Compacted,
+ * a data set is taken for another one only if its revision has jumped, as after `etcdutl snapshot
+ * restore --bump-revision --mark-compacted`.
  *
  * Same loop and thread as the etcd client in use. */
 #ifndef COMMON_ETCD_ETCD_STORE_ID_H

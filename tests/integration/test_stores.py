@@ -65,7 +65,9 @@ def etcd_elsewhere(bed):
     """
     peer_port = int(re.search(r"=http://127\.0\.0\.1:(\d+)$", " ".join(bed.etcd_program.argv[:-4])).group(1))
     client_port, old_port = reserve_port(), bed.etcd.port
-    program = etcd(str(bed.folder / "etcd"), client_port, peer_port).start()
+    program = etcd(str(bed.folder / "etcd"), client_port, peer_port)
+    program.argv[0] = bed.etcd_program.argv[0]
+    program.start()
     program.wait_ready(lambda: is_etcd_healthy(client_port), "healthy")
     bed.etcd.port = client_port
     try:
