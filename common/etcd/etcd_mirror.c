@@ -88,6 +88,13 @@ void etcd_mirror_note_behind(struct etcd_mirror *mirror, int64_t since_ms)
     }
 }
 
+void etcd_mirror_ask_again(struct etcd_mirror *mirror)
+{
+    if (mirror->phase != PHASE_WAITING) {
+        etcd_mirror_begin_session(mirror);
+    }
+}
+
 /* Wants another read, since a running one may have begun too early. While ASKING, the answer
  * decides on the read anyway. */
 void etcd_mirror_reread(struct etcd_mirror *mirror)

@@ -143,6 +143,10 @@ bool etcd_mirror_is_saved(struct slice saved);
  * other bytes, or if an earlier data set's keys are held, which only their key ends. */
 bool etcd_mirror_saved_with_key(struct slice saved, struct slice id, struct buf *out) MUST_CHECK;
 
+/* Asks again which data set etcd has, as somebody else has found another one: a proxy may hide that
+ * from this mirror until its next check. state(NULL) comes when that is settled. */
+void etcd_mirror_ask_again(struct etcd_mirror *mirror);
+
 /* Reads everything again, now or when the connection is back. From store_key_seen: only without
  * has_read, as the last act. */
 void etcd_mirror_reread(struct etcd_mirror *mirror);

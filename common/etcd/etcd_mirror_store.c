@@ -96,9 +96,7 @@ static void on_stale(struct ev_loop *loop UNUSED, ev_timer *w, int events UNUSED
     struct etcd_mirror *mirror = w->data;
     mirror->is_overdue = true;
     etcd_mirror_want_read(mirror, ETCD_MIRROR_STALE);
-    if (mirror->phase != PHASE_WAITING) {
-        etcd_mirror_begin_session(mirror);
-    }
+    etcd_mirror_ask_again(mirror);
 }
 
 bool etcd_mirror_ends_holding(const struct etcd_mirror *mirror, struct slice id)

@@ -18,7 +18,8 @@ struct key_source {
     int64_t changed;            /* of the latest change of a key that it has shown */
     uint32_t generation;        /* number of the current full read */
     bool is_mirrored;           /* everything has been read once */
-    bool is_following;          /* etcd has confirmed it since the connection was last lost */
+    bool is_following;          /* etcd has confirmed it since the connection was last lost, or any
+                                   mirror has found another data set */
     bool is_mid_publication;
     bool is_mid_read;
     bool is_other_store; /* in a full read: etcd has another data set than before */
@@ -42,6 +43,21 @@ static inline bool key_source_is_whole(const struct key_source *source)
 static inline bool key_source_is_confirmed(const struct key_source *source)
 {
     return key_source_is_whole(source) && source->is_following && !source->is_mid_read;
+}
+
+/* Returns whether only a person can end the reason why it does not follow. */
+static inline bool key_source_is_barred(const struct key_source *source)
+{
+    const struct err *err = &source->failure;
+    return err->msg[0] &&
+           (err_is_denial(err->code) || err->code == ERR_NOT_FOUND || err->code == ERR_TOO_LARGE);
+}
+
+/* Returns whether nothing is to be expected of it: it follows the data set that etcd has, or is
+ * barred. */
+static inline bool key_source_is_settled(const struct key_source *source)
+{
+    return key_source_is_barred(source) || (source->is_mirrored && source->is_following);
 }
 
 #endif

@@ -61,13 +61,6 @@ void reconciler_tell_settled(struct reconciler *r, const struct owner *owner)
     }
 }
 
-/* Returns whether only a person can end the failure. */
-static bool is_trouble(const struct err *err)
-{
-    return err->msg[0] &&
-           (err_is_denial(err->code) || err->code == ERR_NOT_FOUND || err->code == ERR_TOO_LARGE);
-}
-
 static bool is_pending(const struct reconciler *r, enum owner_class class)
 {
     return owners_in(r->owners, class, OWNER_QUEUED) > 0 ||
@@ -77,19 +70,19 @@ static bool is_pending(const struct reconciler *r, enum owner_class class)
 static bool are_imports_pending(const struct reconciler *r)
 {
     const struct key_source *source = &r->feeds[KEY_SOURCE_IMPORTS];
-    bool is_read = is_trouble(&source->failure) || (source->is_mirrored && source->is_following);
-    return source->mirror && (!is_read || is_pending(r, OWNER_IMPORT_VISIBLE));
+    return source->mirror &&
+           (!key_source_is_settled(source) || is_pending(r, OWNER_IMPORT_VISIBLE));
 }
 
 bool reconciler_clients_are_pending(const struct reconciler *r)
 {
     const struct key_source *source = &r->feeds[KEY_SOURCE_BESIDE];
     bool is_onlooker = !reconciler_may_write(r) && !r->config.planned;
-    if (!r->config.client_keys || is_onlooker || is_trouble(&source->failure)) {
+    if (!r->config.client_keys || is_onlooker || key_source_is_barred(source)) {
         return false;
     }
-    bool is_pending_any = !source->is_mirrored || !source->is_following ||
-                          !client_keys_are_known(r->config.client_keys);
+    bool is_pending_any =
+        !key_source_is_settled(source) || !client_keys_are_known(r->config.client_keys);
     for (size_t i = 0; i < CLIENT_KEYS_PARTS && !is_pending_any; i++) {
         is_pending_any = is_pending(r, classes[i]);
     }
@@ -100,8 +93,8 @@ bool reconciler_explain_clients(const struct reconciler *r, struct buf *out)
 {
     const struct key_source *source = &r->feeds[KEY_SOURCE_BESIDE];
     const struct key_source *imports = &r->feeds[KEY_SOURCE_IMPORTS];
-    if (is_trouble(&source->failure) || is_trouble(&imports->failure)) {
-        bool is_of_imports = !is_trouble(&source->failure);
+    if (key_source_is_barred(source) || key_source_is_barred(imports)) {
+        bool is_of_imports = !key_source_is_barred(source);
         buf_printf(out, "keys about clients cannot be read below %s: %s",
                    is_of_imports ? r->ownership.import_visible : r->ownership.beside,
                    is_of_imports ? imports->failure.msg : source->failure.msg);

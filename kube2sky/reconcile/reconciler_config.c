@@ -138,14 +138,14 @@ bool reconciler_config_is_pending(const struct reconciler *r)
 {
     const struct key_source *source = &r->feeds[KEY_SOURCE_CONFIG];
     bool is_onlooker = !reconciler_may_write(r) && !r->config.planned;
-    bool has_failed = source->failure.msg[0] || r->refused[OWNER_CONFIG].msg[0];
+    bool has_failed = key_source_is_barred(source) || r->refused[OWNER_CONFIG].msg[0];
     if (!reconciler_has_config(r) || is_onlooker || has_failed) {
         return false;
     }
     if (!r->config_keys.is_known) {
         return !r->is_config_given_up;
     }
-    return !source->is_mirrored || owners_in(r->owners, OWNER_CONFIG, OWNER_QUEUED) > 0 ||
+    return !key_source_is_settled(source) || owners_in(r->owners, OWNER_CONFIG, OWNER_QUEUED) > 0 ||
            transactions_used_by(r->transactions, OWNER_CONFIG) > 0;
 }
 

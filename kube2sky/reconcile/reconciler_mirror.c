@@ -116,37 +116,68 @@ void reconciler_find_orphans(struct reconciler *r)
 
 /* ---- The mirror's events ---- */
 
-/* Returns whether a full read for this cause may have met another store without knowing. Readers
- * may know that it is another one, and wait for a new serial: so it is written in any case. */
+/* Handles another data set as found by the mirror of the records, which has the store key. */
+static void note_other_store(struct reconciler *r, const struct etcd_mirror_read *read)
+{
+    const int64_t revision = r->feeds[KEY_SOURCE_RECORDS].revision;
+    log_warn("etcd holds another data set, writing everything it lacks",
+             LOG_STR("reason", read->reason));
+    serial_key_other_store(r->serial_key, revision);
+    if (r->import_serial) {
+        serial_key_other_store(r->import_serial, revision);
+    }
+    reconciler_forget_history(r);
+    etcd_calls_elsewhere(r->config.etcd); /* open calls may still reach the old data set */
+}
+
+/* Returns whether a full read for this cause may have met another store without knowing. */
 static bool may_be_another_store(enum etcd_mirror_cause cause)
 {
     return cause == ETCD_MIRROR_UNCERTAIN || cause == ETCD_MIRROR_COMPACTED;
+}
+
+/* Writes the serials anew. A reader's mirror may know that this is another data set, and wait for
+ * that: it judges by its own keys, as each of ours does. */
+static void rewrite_serials(struct reconciler *r)
+{
+    serial_key_rewrite(r->serial_key);
+    if (r->import_serial) {
+        serial_key_rewrite(r->import_serial);
+    }
+}
+
+/* Lets the other mirrors ask again, as one has found another data set: readers are not to be told
+ * that it is complete before all have. */
+static void doubt_others(struct reconciler *r, struct key_source *finder)
+{
+    finder->is_following = false; /* so that no other one doubts it in turn */
+    for (size_t i = 0; i < KEY_FEEDS; i++) {
+        struct key_source *source = &r->feeds[i];
+        if (source->mirror && source->is_following) {
+            source->is_following = false;
+            etcd_mirror_ask_again(source->mirror);
+        }
+    }
 }
 
 static void on_full_begin(void *data, const struct etcd_mirror_read *read)
 {
     struct key_source *source = data;
     struct reconciler *r = source->reconciler;
-    if (read->cause == ETCD_MIRROR_OTHER_STORE && source == &r->feeds[KEY_SOURCE_RECORDS]) {
-        log_warn("etcd holds another data set, writing everything it lacks",
-                 LOG_STR("reason", read->reason));
-        serial_key_other_store(r->serial_key, source->revision);
-        if (r->import_serial) {
-            serial_key_other_store(r->import_serial, source->revision);
-        }
-        reconciler_forget_history(r);
-        etcd_calls_elsewhere(r->config.etcd); /* open calls may still reach the old data set */
+    bool is_other = read->cause == ETCD_MIRROR_OTHER_STORE;
+    bool is_records = source == &r->feeds[KEY_SOURCE_RECORDS];
+    if (is_other && is_records) {
+        note_other_store(r, read);
+    } else if (is_other || (is_records && may_be_another_store(read->cause))) {
+        rewrite_serials(r);
     }
-    if (source == &r->feeds[KEY_SOURCE_RECORDS] && may_be_another_store(read->cause)) {
-        serial_key_rewrite(r->serial_key);
-        if (r->import_serial) {
-            serial_key_rewrite(r->import_serial);
-        }
+    if (is_other) {
+        doubt_others(r, source);
     }
     source->is_mid_publication = true;
     source->is_mid_read = true;
-    source->changed = read->cause == ETCD_MIRROR_OTHER_STORE ? 0 : source->changed;
-    source->is_other_store = read->cause == ETCD_MIRROR_OTHER_STORE;
+    source->changed = is_other ? 0 : source->changed;
+    source->is_other_store = is_other;
     source->generation++;
 }
 

@@ -108,6 +108,26 @@ UNIT_TEST(test_killed_and_restarted)
     etcd_mirror_stop(m);
 }
 
+/* Somebody else may have found another store. It is the same one: nothing is read. */
+UNIT_TEST(test_asked_again)
+{
+    bed_put("/s/a");
+    struct etcd_mirror *m = bed_mirror("/s/", 0);
+    bed_wait_ups(1);
+    etcd_mirror_ask_again(m);
+    assert_false(etcd_mirror_counts(m).is_following);
+    bed_wait_ups(2);
+    assert_int_equal(etcd_mirror_counts(m).resumed, 1);
+    assert_int_equal(owner.fulls, 1);
+    assert_int_equal(owner.downs, 0);
+    bed_lose_etcd();
+    etcd_mirror_ask_again(m); /* when the connection is back, as ever */
+    etcd_proc_restart(bed.proc);
+    bed_wait_ups(3);
+    assert_int_equal(owner.fulls, 1);
+    etcd_mirror_stop(m);
+}
+
 /* Away while keys come and go and the history is compacted: everything is reread, and deleted keys
  * are missing from the full read. The mirror's loop does not run between kill and compaction, so it
  * cannot have followed. */
