@@ -119,7 +119,7 @@ def test_twenty_handovers_lose_no_query(world):
     with udp, tcp, tls:
         former = []
         for _ in range(HANDOVERS):
-            udp.wait_sent(1000)
+            udp.wait_sent(200)
             former.append(old)
             old = world.take_over_from(old, "-workers=2")
         for program in former:

@@ -23,13 +23,13 @@ def served(bare_bed):
 
 
 @pytest.fixture
-def ask(served):
+def ask(served, tmp_path):
     """What JNDI has of a name, for these types: "A: 10.0.0.1"."""
-    java = needs("java")
-    needs("javac")  # java compiles the program itself, with the development kit only
+    java = [needs("java"), "-XX:TieredStopAtLevel=1", "-cp", str(tmp_path), PROGRAM.stem]
+    output(needs("javac"), "-d", str(tmp_path), str(PROGRAM))
 
     def ask(*types: str) -> list[str]:
-        return sorted(output(java, str(PROGRAM), str(served.dns.port), NAME, *types).splitlines())
+        return sorted(output(*java, str(served.dns.port), NAME, *types).splitlines())
 
     return ask
 
