@@ -22,6 +22,7 @@ import collections
 import concurrent.futures
 import os
 import pathlib
+import re
 import resource
 import shlex
 import signal
@@ -46,6 +47,10 @@ AT_ONCE = 3
 # Of the integration tests: whoever has ended one takes the next, so that all end at about the same time. More would
 # start pytest more often, for half a second each.
 PARTS = 16
+
+# Fixtures of conftest.py that share one real API server among all tests of a part.
+REAL_API = re.compile(r"\b(cluster_bed|real_apiserver)[,)]")
+REAL_API_PARTS = 2
 
 # With more failures than this the cause is no race: none runs again.
 RERUN_MAX = 10
@@ -292,7 +297,10 @@ def pytest_command(marker, paths, *options):
 
 
 def pytest_environment(build):
-    return dict(os.environ, BIN_DIR=str(build / "bin"), PYTHONDONTWRITEBYTECODE="1")
+    """Python keeps what it has compiled below build/, for the next of hundreds of API servers and other helpers."""
+    environment = dict(os.environ, BIN_DIR=str(build / "bin"), PYTHONPYCACHEPREFIX=str(build.parent / "pycache"))
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)
+    return environment
 
 
 def node_of(case):
@@ -342,11 +350,18 @@ def check_parts(build, report, name, marker, parts, at_once):
             report.add(part, totals, seconds, problem)
 
 
+def dealt(files, count):
+    """Into at most so many parts, each with files from all over the alphabet."""
+    return [files[number::count] for number in range(min(count, len(files)))]
+
+
 def check_integration(build, report, files):
-    """In parts with files from all over the alphabet."""
+    """Each part with a real API server starts one, so few parts have all these tests; they are long, and begin."""
     files = sorted(map(str, files))
-    count = min(PARTS, len(files))
-    check_parts(build, report, "integration", NO_FOLDER, [files[number::count] for number in range(count)], AT_ONCE)
+    real = [path for path in files if REAL_API.search(pathlib.Path(path).read_text())]
+    others = [path for path in files if path not in real]
+    parts = dealt(real, REAL_API_PARTS) + dealt(others, PARTS)
+    check_parts(build, report, "integration", NO_FOLDER, parts, AT_ONCE)
 
 
 def integration_files(share):
