@@ -9,6 +9,7 @@ const RULES = {
   below: 'below the name, where this type does not look', address: 'its host is an address, this type needs a name',
   schema: 'the schema has no such record here', alias: 'the name has a CNAME, so nothing else', type: 'gives no record of this type',
   room: 'no room for more in the answer', stub: 'in a stub zone', veiled: 'the client may not see it',
+  far: 'in another zone than the client',
 };
 const OUTCOMES = {
   answers: 'answers', 'no-name': 'does not exist', failed: 'cannot be answered', asked: 'an upstream decides',

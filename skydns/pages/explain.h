@@ -51,6 +51,7 @@ enum explain_rule {
     EXPLAIN_ROOM,    /* the answer is full */
     EXPLAIN_STUB,    /* the name is in a stub zone, whose upstreams are asked instead */
     EXPLAIN_VEILED,  /* the client may not see it */
+    EXPLAIN_FAR,     /* it is in another zone than the client (-topology) */
 };
 
 struct explain_record {

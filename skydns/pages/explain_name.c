@@ -5,6 +5,7 @@
 #include "common/dns/record.h"
 #include "skydns/answer/answer_kube.h"
 #include "skydns/answer/follow.h"
+#include "skydns/answer/near.h"
 #include "skydns/pages/explain_internal.h"
 #include "skydns/sync/store_sync.h"
 
@@ -91,6 +92,14 @@ static void explain_name_explain_left_out(const struct found *found, unsigned li
     }
 }
 
+/* Returns whether the query is SRV at a Service's own name, which the keys of its ports answer. */
+static bool lists_ports(const struct explainer *e, const struct explain_name *name)
+{
+    const struct engine_zone *zone = engine_config_zone(e->config, &name->name);
+    return e->config->settings.schema == ENGINE_SCHEMA_KUBERNETES && zone && name->is_asked &&
+           kube_place_lists_ports(kube_place_of(zone, &name->name), e->result.question.type);
+}
+
 /* Returns whether the schema forbids it: SRV at a service's name comes only from its ports. */
 static bool is_against_schema(const struct explainer *e, const struct explain_name *name)
 {
@@ -102,7 +111,7 @@ static bool is_against_schema(const struct explainer *e, const struct explain_na
     if (!name->is_asked) { /* its addresses are wanted */
         return !kube_has_data(zone, &name->name, DNS_TYPE_A);
     }
-    return type == DNS_TYPE_SRV || !kube_has_data(zone, &name->name, type);
+    return lists_ports(e, name) || !kube_has_data(zone, &name->name, type);
 }
 
 /* Returns whether a host name is ignored: it is among the records of a name that is no alias. */
@@ -115,7 +124,7 @@ static bool is_ignored_host(const struct explainer *e, const struct explain_name
            (type == DNS_TYPE_A || type == DNS_TYPE_AAAA || type == DNS_TYPE_CNAME);
 }
 
-/* Returns why a key that was found gave nothing. */
+/* Returns why a key that was found gives nothing to a query of this type. */
 static enum explain_rule type_rule(const struct explainer *e, const struct explain_name *name,
                                    const struct store_record *record)
 {
@@ -140,6 +149,28 @@ static bool is_veiled(const struct explainer *e, const struct store_record *reco
     return view_part_of(&e->view, &name) == VIEW_NONE || view_hides_record(&e->view, &name);
 }
 
+/* Returns whether -topology leaves the record out for this client. */
+static bool is_far(const struct explainer *e, const struct explain_name *name,
+                   const struct store_record *record)
+{
+    bool is_near = true;
+    const struct near near =
+        near_of(e->config, e->result.who.view.zone, slice_of(name->name.wire, name->name.len));
+    if (near.service) {
+        (void)near_judge(&near, near_node(&near, e->store), record, &is_near);
+    }
+    return !is_near;
+}
+
+/* Returns why a key that was found gave nothing: one that could have given a record is far, or
+ * another key gave the same. */
+static enum explain_rule left_out_rule(const struct explainer *e, const struct explain_name *name,
+                                       const struct store_record *record)
+{
+    const enum explain_rule rule = type_rule(e, name, record);
+    return rule == EXPLAIN_DUPLICATE && is_far(e, name, record) ? EXPLAIN_FAR : rule;
+}
+
 static void explain_name_classify(const struct explainer *e, const struct found *found,
                                   unsigned listed_labels, struct explain_record *x)
 {
@@ -152,12 +183,15 @@ static void explain_name_classify(const struct explainer *e, const struct found 
         x->rule = EXPLAIN_STUB;
     } else if (!explain_name_is_among(found->all, found->all_count, x->record)) {
         explain_name_explain_left_out(found, listed_labels, x);
+        if (x->rule == EXPLAIN_HIDDEN && lists_ports(e, name) && is_far(e, name, x->record)) {
+            x->rule = EXPLAIN_FAR;
+        }
     } else if (!explain_name_is_among(found->grouped, found->grouped_count, x->record)) {
         x->rule = EXPLAIN_GROUP;
     } else if (e->result.plan && e->result.plan->answers.is_cut) {
         x->rule = EXPLAIN_ROOM;
     } else {
-        x->rule = e->result.plan ? type_rule(e, name, x->record) : EXPLAIN_TYPE;
+        x->rule = e->result.plan ? left_out_rule(e, name, x->record) : EXPLAIN_TYPE;
     }
 }
 

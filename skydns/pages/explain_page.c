@@ -40,6 +40,7 @@ static const struct {
     [EXPLAIN_ROOM] = {"room", "no room for more records in the answer"},
     [EXPLAIN_STUB] = {"stub", "the name is in a stub zone: its upstreams are queried instead"},
     [EXPLAIN_VEILED] = {"veiled", "the client may not see it"},
+    [EXPLAIN_FAR] = {"far", "in another zone than the client"},
 };
 
 static const char *explained_status(const struct explanation *x)

@@ -116,8 +116,13 @@ def test_clients_get_the_nearest(bed, schema):
             assert addresses(response) == {"10.1.0.3", "10.1.0.4"}
             assert {item.weight for item in response.answer[0]} == {50}
             assert len(ask(bed, "127.0.0.9", name, "SRV", tcp=tcp).answer[0]) == 4
-    found = json.loads(http_get(f"http://{http}/explain?name={WEB}&type=A&client=127.0.0.6")[1])["client"]
-    assert (found["near"], found["left_out"]) == ("eu-1b", 2)
+    # SRV at the name itself has the ports with -schema=kubernetes alone.
+    ports = [(f"_http._tcp.{WEB}", "SRV")] + ([(WEB, "SRV")] if schema == "kubernetes" else [])
+    for name, kind in ((WEB, "A"), *ports):
+        page = json.loads(http_get(f"http://{http}/explain?name={name}&type={kind}&client=127.0.0.6")[1])
+        assert (page["client"]["near"], page["client"]["left_out"]) == ("eu-1b", 2)
+        rules = [key["rule"] for key in page["names"][0]["keys"] if key["rule"] not in ("hidden", "schema")]
+        assert sorted(rules) == ["far", "far", "gave", "gave"]
     text = http_get(f"http://{http}/explain?name={WEB}&type=A&client=127.0.0.6&text")[1]
     assert "zone       eu-1b: 2 addresses or targets in other zones are left out" in text
     assert metric(http, "skydns_topology_services") == 1
