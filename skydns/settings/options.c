@@ -281,6 +281,19 @@ static void store_defaults(const struct command_line *line, struct options *o)
     }
 }
 
+/* Refuses an empty value, as of `-flush="$name"` without a name, which would start a server. */
+static int check_commands(const struct command_line *line, struct err *err)
+{
+    size_t count;
+    const struct setting *settings = settings_table(&count);
+    for (size_t i = 0; i < count; i++) {
+        if (settings[i].is_for_command && line->was_given[i] && !*line->typed[i].text) {
+            return err_set(err, ERR_USAGE, "flag -%s: ``: expected a value", settings[i].flag);
+        }
+    }
+    return 0;
+}
+
 /* Stores the flags, and the defaults of settings that only the document has. */
 static int store_settings(const struct command_line *line, struct options *o, struct err *err)
 {
@@ -298,7 +311,10 @@ static int store_settings(const struct command_line *line, struct options *o, st
         return 0; /* whatever else was given */
     }
     option_variables(o);
-    int r = option_check_certificate(o, err);
+    int r = check_commands(line, err);
+    if (r == 0) {
+        r = option_check_certificate(o, err);
+    }
     for (size_t i = 0; r == 0 && i < count; i++) {
         if (settings[i].kind == SETTING_PARSED) {
             r = store_parsed(&settings[i], &line->typed[i], o, err);

@@ -310,14 +310,14 @@ static const struct setting rows[] = {
      .help = "comma-separated networks, addresses (with a port: where NOTIFY goes) and key:NAME "
              "that may transfer zones; default: none"},
     {.flag = "discover", .kind = SETTING_IGNORED, IN(ignored), .help = "accepted and ignored"},
-    {.flag = "explain", .kind = SETTING_TEXT, IN(explain),
+    {.flag = "explain", .kind = SETTING_TEXT, .is_for_command = true, IN(explain),
      .help = "print why the skydns running at -http-addr answers NAME [TYPE] as it does"},
-    {.flag = "client", .kind = SETTING_TEXT, IN(explain_client),
+    {.flag = "client", .kind = SETTING_TEXT, .is_for_command = true, IN(explain_client),
      .help = "with -explain: as for the client with this address"},
-    {.flag = "at", .kind = SETTING_TEXT, IN(explain_at),
+    {.flag = "at", .kind = SETTING_TEXT, .is_for_command = true, IN(explain_at),
      .help = "with -explain: as it was at a revision of etcd, a time like 2026-05-01T03:12:00Z or an "
              "age like 10m; 5..6: what differs between two"},
-    {.flag = "flush", .kind = SETTING_TEXT, IN(flush),
+    {.flag = "flush", .kind = SETTING_TEXT, .is_for_command = true, IN(flush),
      .help = "drop what the skydns running at -http-addr has cached of NAME, or with a last dot of a "
              "zone's names, and exit"},
     {.flag = "top", .kind = SETTING_BOOL, IN(top),
@@ -334,10 +334,10 @@ static const struct setting rows[] = {
      .default_number = LOG_LEVEL_INFO, IN(log_level), .help = LOG_LEVEL_HELP},
     {.flag = "log-format", .kind = SETTING_CHOICE, .choices = LOG_FORMAT_CHOICES, IN(log_format),
      .help = "log lines of text, or JSON objects"},
-    {.flag = "healthcheck", .kind = SETTING_TEXT, IN(healthcheck),
+    {.flag = "healthcheck", .kind = SETTING_TEXT, .is_for_command = true, IN(healthcheck),
      .help = "check a running one at udp://IP:PORT, http://IP:PORT/PATH or http://unix:FILE:/PATH; "
              "exit status 0 if it is healthy"},
-    {.flag = "translate-corefile", .kind = SETTING_TEXT, IN(corefile),
+    {.flag = "translate-corefile", .kind = SETTING_TEXT, .is_for_command = true, IN(corefile),
      .help = "print the flags that say what CoreDNS's configuration FILE says, and what of it has "
              "no counterpart, and exit"},
     {.flag = "version", .kind = SETTING_BOOL, IN(version), .help = "print the version and exit"},

@@ -58,6 +58,7 @@ struct setting {
 
     size_t member_at, member_bytes; /* where struct options has it */
     bool is_file;                   /* SETTING_TEXT and SETTING_TEXTS: paths that are read */
+    bool is_for_command; /* SETTING_TEXT: the command of a flag like -flush, or what it is about */
 
     /* Range of numbers, and of durations in ms; both 0: any from 0 up. */
     int64_t min, max;

@@ -135,6 +135,23 @@ UNIT_TEST(test_what_is_ignored)
     assert_string_equal(log_capture_end(&capture), "");
 }
 
+/* ---- Commands ---- */
+
+UNIT_TEST(test_commands_without_a_value)
+{
+    static const char *const flags[] = {"explain", "client",      "at",
+                                        "flush",   "healthcheck", "translate-corefile"};
+    for (size_t i = 0; i < ARRAY_LEN(flags); i++) {
+        char text[64], message[64];
+        struct start_line line;
+        (void)snprintf(text, sizeof(text), "-%s= -http-addr=127.0.0.1:1", flags[i]);
+        (void)snprintf(message, sizeof(message), "flag -%s: ``: expected a value", flags[i]);
+        start_parse(&line, text);
+        assert_int_equal(line.result, ERR_USAGE);
+        assert_string_equal(line.err.msg, message);
+    }
+}
+
 /* ---- Flags that want or exclude others ---- */
 
 UNIT_TEST(test_flags_together)
