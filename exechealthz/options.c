@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "common/base/duration.h"
 #include "common/base/log.h"
 #include "common/base/slice.h"
 #include "common/base/sockets.h"
@@ -222,7 +223,9 @@ static int check_actions(const struct health_actions_config *actions, struct err
         r = check_command("on-healthy", actions->on_healthy, err);
     }
     if (r == 0 && actions->repeat_ms > 0 && !actions->on_healthy) {
-        r = err_set(err, ERR_USAGE, "flag -repeat: without -on-healthy there is nothing to repeat");
+        char repeat[DURATION_TEXT_MAX];
+        r = err_set(err, ERR_USAGE, "flag -repeat: `%s`: expected -on-healthy with it",
+                    duration_text(actions->repeat_ms, repeat));
     }
     return r;
 }

@@ -236,7 +236,7 @@ UNIT_TEST(test_refused)
         {"--on-healthy=", "-on-healthy", "a shell command"},
         {"--on-unhealthy= ", "-on-unhealthy", "a shell command"},
         {"--threshold=0", "-threshold", "from 1 to 1000"},
-        {"--repeat=1m", "-repeat", "without -on-healthy"},
+        {"--repeat=1m", "-repeat: `1m`", "expected -on-healthy"},
         {"--url=healthz", "-url", "starts with /"},
         {"--url=", "-url", "starts with /"},
         {"--url=/a?b", "/a?b", "starts with /"},
