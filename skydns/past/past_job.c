@@ -262,7 +262,9 @@ bool past_job_begin(struct past_job *job, const struct past_question *question,
     struct moment moment;
     struct err err;
     int64_t unused;
-    if (moment_parse(question->when, clock_wall_ms(), &moment, &err) < 0) {
+    int r = moment_parse(question->when, clock_wall_ms(), &moment, &err);
+    if (r < 0) {
+        (void)err_wrap(&err, r, question->begins_late ? "since" : "at");
         past_job_reject(job, reply, &err);
         return false;
     }

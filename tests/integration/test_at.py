@@ -113,7 +113,7 @@ def test_revisions_times_and_ages(past_bed):
         gone = json.loads(text)
         assert status == 410 and gone["error"] == "gone" and gone["oldest"]["revision"] == 1
         assert gone["oldest"]["time_ms"] == mark["time_ms"], gone
-    for moment, why in (("x", "expected a revision like 1234"), ("0", "expected a revision"),
+    for moment, why in (("x", "at: `x`: expected a revision like 1234"), ("0", "expected a revision"),
                         ("9999-01-01T00:00:00Z", "still to come"), ("", "expected a revision")):  # fmt: skip
         status, text = ask(bed, "explain", name=name, at=moment)
         assert status == 400 and why in text
@@ -146,7 +146,7 @@ def test_the_command(past_bed):
         r"skydns: `100h` is gone: the oldest that can be had is revision 1, the oldest time 20\S+Z\n", done.stderr
     ), done.stderr
     done = run("-explain", "web.default.svc.cluster.local", "-at", "soon")
-    assert done.returncode == 2 and "`soon`: expected a revision like 1234" in done.stderr
+    assert done.returncode == 2 and "at: `soon`: expected a revision like 1234" in done.stderr
     done = run("-at", "10m")
     assert done.returncode == 2 and "flag -at: `10m`: expected -explain with it" in done.stderr
 

@@ -91,7 +91,7 @@ def test_since(past_bed):
     assert "time" not in history(bed, since=1)["from"]
     for arguments, why in (({"name": ""}, "expected one like web"), ({"name": "."}, "expected one like web"),
                            ({"name": "a..b"}, "expected one like web"),
-                           ({"name": NAME, "since": "x"}, "expected a revision like 1234")):  # fmt: skip
+                           ({"name": NAME, "since": "x"}, "since: `x`: expected a revision like 1234")):  # fmt: skip
         status, text = ask(bed, "history", **arguments)
         assert status == 400 and why in text, text
     status, text = ask(bed, "history", name=NAME, since=third + 100)
