@@ -388,6 +388,12 @@ def test_what_cannot_be_asked(idle, arguments, told):
     assert done.returncode == 2 and told in done.stderr.splitlines()[0] and done.stdout == ""
 
 
+@pytest.mark.parametrize("arguments", [["--help"], ["-h"], ["explain", "--help"]])
+def test_help(idle, arguments):
+    done = idle.run(*arguments)
+    assert (done.returncode, done.stderr) == (0, "") and "kubectl dns doctor" in done.stdout
+
+
 @pytest.mark.parametrize("arguments", [["doctor"], ["explain", "web"], ["wait", "service/web"]])
 def test_an_api_server_that_refuses(idle, arguments):
     idle.state["refused"] = "Forbidden: no"
