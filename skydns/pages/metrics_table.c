@@ -121,6 +121,8 @@ static void write_resolver(struct metrics_page *page, const struct resolver_coun
                   (double)counter_get(&forwarder->questions));
     metrics_gauge(page, "deferred_in_hand", "Deferred queries not answered yet.",
                   (double)counter_get(&counts->in_hand));
+    metrics_counter(page, "cache_flushed_total", "Cached responses that /flush dropped.",
+                    counter_get(&counts->flushed));
     metrics_gauge(page, "tcp_connections", "Open TCP connections.",
                   (double)counter_get(&counts->connections));
     metrics_counter(page, "tcp_evictions_total", "TCP connections closed to make room for others.",

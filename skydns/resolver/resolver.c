@@ -284,6 +284,7 @@ static void on_flush_step(struct ev_loop *loop, ev_async *step, int revents UNUS
         return;
     }
     const bool is_over = !cache || cache_flush(cache, &f->what, &f->at, &dropped);
+    counter_add(&r->counts.flushed, dropped);
     lock_wishes(r);
     f->dropped += dropped;
     if (is_over) {

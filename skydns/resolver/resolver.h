@@ -175,6 +175,7 @@ struct resolver_counts {
     struct counter failures;        /* of both: no usable answer, or not sent */
     struct counter not_allowed;     /* clients' queries refused: recursion.h */
     struct counter evictions;       /* TCP connections closed to make room */
+    struct counter flushed;         /* responses that resolver_flush dropped from the cache */
     struct counter signing;         /* queries passed to the signers, */
     struct counter signing_refused; /* and those of them without a place or too late */
 

@@ -7,6 +7,7 @@ import dns.rcode
 import pytest
 from programs import reserve_port
 from scripted import ADDRESS, Nameserver, reply
+from test_nameservers import metric
 
 FIELD = {"Skydns-Flush": "1"}
 
@@ -52,6 +53,7 @@ def test_a_name_and_a_zone(world):
     world.ask(*names)
     assert [world.upstream.asked(name) for name in names] == [3, 2, 2, 1]
     assert world.flush("absent.example.com") == 0
+    assert metric(world.port, "cache_flushed_total") == 4
 
 
 def test_a_failure_goes_too(world):
