@@ -236,7 +236,7 @@ int main(int argc, char **argv)
         printf("exechealthz %s\n", version_string);
         return 0;
     }
-    if (*options.healthcheck) {
+    if (options.healthcheck) {
         return healthcheck_main("exechealthz", options.healthcheck);
     }
     log_set_level((enum log_level)options.log_level);

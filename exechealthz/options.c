@@ -291,8 +291,7 @@ int exechealthz_options_parse(int argc, char *const *argv, struct options *ret_o
     struct options o = {.probes = {.period_ms = 2000, .latency_ms = 30000},
                         .dns_files = {.ca = "", .cert = "", .key = ""},
                         .actions = {.threshold = 3},
-                        .log_level = LOG_LEVEL_INFO,
-                        .healthcheck = ""};
+                        .log_level = LOG_LEVEL_INFO};
     int r = exechealthz_options_parse_flags(argc, argv, &given, &o, err);
     if (r == 0) {
         r = exechealthz_options_take_address(&given, &o, err);

@@ -37,7 +37,7 @@ struct options {
     int log_level;                        /* enum log_level */
     struct health_actions_config actions; /* without loop and reaper */
     bool has_legacy_pages;
-    const char *healthcheck; /* the URL to query instead of all else; "": none */
+    const char *healthcheck; /* the URL to query instead of all else; NULL: none */
     bool want_version;
 };
 

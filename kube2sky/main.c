@@ -539,7 +539,7 @@ int main(int argc, char **argv)
     if (options.want_version) {
         printf("kube2sky %s\n", version_string);
         r = 0;
-    } else if (*options.healthcheck) {
+    } else if (options.healthcheck) {
         r = healthcheck_main("kube2sky", options.healthcheck);
     } else if (options.wants_top) {
         r = show_top(&options);

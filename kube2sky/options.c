@@ -482,7 +482,7 @@ static int check_http_hosts(const struct options *o, struct err *err)
 
 static int kube2sky_options_check_top(const struct options *o, struct err *err)
 {
-    if (o->wants_top && (o->is_dry_run || *o->healthcheck)) {
+    if (o->wants_top && (o->is_dry_run || o->healthcheck)) {
         return err_set(err, ERR_USAGE, "flag -top: expected no -%s with it",
                        o->is_dry_run ? "dry-run" : "healthcheck");
     }
@@ -526,7 +526,6 @@ int kube2sky_options_parse(int argc, char *const *argv, struct options *ret_opti
         .label_selector = "",
         .namespace_labels = "",
         .http_hosts = "",
-        .healthcheck = "",
         .explain = "",
         .wants_reverse = true,
         .etcd_mutation_timeout_ms = 10000,

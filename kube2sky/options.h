@@ -63,7 +63,7 @@ struct options {
     int log_format;          /* enum log_format */
     const char *http_hosts;  /* comma-separated, "" = none: http_admission.h */
     bool wants_top;          /* show the figures of the kube2sky at healthz instead */
-    const char *healthcheck; /* the URL to ask instead of everything else; "": none */
+    const char *healthcheck; /* the URL to ask instead of everything else; NULL: none */
     const char *explain;     /* NAMESPACE/SERVICE to ask a running kube2sky about; "": none */
     bool want_version;
     struct flag_strings without_effect; /* ignored flags that were set */

@@ -135,6 +135,12 @@ def test_wrong_url(bare_bed, url):
     assert output == f"skydns: flag -healthcheck: `{url}`: expected {EXPECTED}"
 
 
+@pytest.mark.parametrize("program", ["kube2sky", "exechealthz"])
+def test_no_url(bare_bed, program):
+    """As from a script's unset variable: nothing is started instead."""
+    assert _check(bare_bed, program, "") == (2, f"{program}: flag -healthcheck: ``: expected {EXPECTED}")
+
+
 def test_udp_lost_and_foreign_datagrams(bare_bed, udp_peer):
     port = udp_peer(_no_answer, _of_another, _answer)
     assert _check(bare_bed, "skydns", f"udp://127.0.0.1:{port}") == (0, "")
