@@ -159,7 +159,12 @@ static int open_clients(struct app *app, const struct options *o, struct err *er
         .password_file = o->etcd_password_file,
     };
     int r = etcd_new(&etcd, &app->etcd, err);
-    return r < 0 ? r : kube_client_new(&kube, &app->kube, err);
+    if (r < 0) {
+        return err_wrap(err, r, "%s",
+                        r == ERR_USAGE ? "flag -etcd-server"
+                                       : "-etcd-cafile, -etcd-certfile, -etcd-keyfile");
+    }
+    return kube_client_new(&kube, &app->kube, err);
 }
 
 /* Drops privileges when everything is open, and no request has been made yet. */

@@ -173,7 +173,11 @@ static int open_etcd(struct program *p, struct err *err)
         .password_file = flags->password_file,
     };
     int r = etcd_new(&config, &p->etcd, err);
-    return r == ERR_USAGE ? err_wrap(err, r, "flag -machines") : r;
+    if (r < 0) {
+        return err_wrap(err, r, "%s",
+                        r == ERR_USAGE ? "flag -machines" : "-ca-cert, -tls-pem, -tls-key");
+    }
+    return 0;
 }
 
 /* Settles the settings needed for opening first: from the flags, and from etcd or a snapshot. */

@@ -99,7 +99,7 @@ int certificate_new(struct ev_loop *loop, const struct options *flags,
     struct tls_server *server;
     int r = tls_server_new(&files, &server, err);
     if (r < 0) {
-        return r;
+        return err_wrap(err, r, "-cert, -key, -client-ca, -tls-ticket-keys");
     }
     struct certificate *c = xcalloc(1, sizeof(*c));
     *c = (struct certificate){.loop = loop, .file = flags->cert, .server = server};

@@ -416,3 +416,21 @@ def test_changes_are_seen_by_every_transport(bare_bed, tmp_path):
     assert server.metric("queries_total", transport="https", verdict="answered") == 4
     assert server.metric("queries_total", transport="http", verdict="answered") == 4
     assert server.metric("queries_total", transport="grpc", verdict="answered") is None
+
+
+# ---- Files that are not there ----
+
+
+@pytest.mark.parametrize(("program", "flags", "told"), [
+    ("skydns", ["-addr=tls://127.0.0.1", "-cert=/none", "-key=/none"],
+     "-cert, -key, -client-ca, -tls-ticket-keys: TLS: read certificate `/none`"),
+    ("skydns", ["-ca-cert=/none"], "-ca-cert, -tls-pem, -tls-key: TLS: read CA certificate `/none`"),
+    ("kube2sky", ["--kube-master-url=http://127.0.0.1:9", "--etcd-cafile=/none"],
+     "-etcd-cafile, -etcd-certfile, -etcd-keyfile: TLS: read CA certificate `/none`"),
+    ("kube2sky", ["--kube-master-url=http://127.0.0.1:9", "--etcd-server=etcd"], "flag -etcd-server: etcd endpoint `etcd`"),
+])  # fmt: skip
+def test_the_flag_of_a_file_is_named(bare_bed, program, flags, told):
+    """Several flags have files of TLS, and the name of a file alone does not say which."""
+    started = bare_bed.command(program, *flags).start()
+    assert started.wait() in (1, 2)
+    assert f"{program}: {told}" in started.log_text()
