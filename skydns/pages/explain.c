@@ -535,9 +535,11 @@ int explain_page_write(struct explainer *explainer, const struct store_sync *syn
     }
     skydns_explain_scan(e);
     enum engine_verdict verdict = explain_answer(e, &meant);
-    e->result.who.has_near = config->topology && e->result.who.view.zone &&
-                             near_service(config->topology, slice_of(meant.wire, meant.len));
+    /* An alias leaves out what the Service that it leads to does. */
     e->result.who.far_count = answer_get_far(e->answer);
+    e->result.who.has_near = config->topology && e->result.who.view.zone &&
+                             (e->result.who.far_count > 0 ||
+                              near_service(config->topology, slice_of(meant.wire, meant.len)));
     const struct engine_zone *zone = engine_config_zone(config, &meant);
     e->result.zone = zone;
     if (e->store && !e->past) {

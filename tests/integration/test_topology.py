@@ -208,7 +208,8 @@ def test_many_addresses(bed):
 
 
 def test_dual_stack_and_aliases(bed):
-    start(bed, "-schema=kubernetes", "-autopath")
+    http = start(bed, "-schema=kubernetes", "-autopath", f"-alias=web.test={WEB}", "-overrides")
+    bed.etcd.put("/skydns/com/example/www", f'{{"host":"{WEB}"}}')
     put_web(bed, {"10.1.0.1": "eu-1a", "10.1.0.2": "eu-1b"})
     six = endpoint_slice("web-6", "web", [zoned("fd00::1", "eu-1a"), zoned("fd00::2", "eu-1a")], PORT, family="IPv6")
     bed.kube.create("endpointslices", six)
@@ -217,6 +218,10 @@ def test_dual_stack_and_aliases(bed):
     wait_answer(bed, "127.0.0.6", {"fd00::1", "fd00::2"}, kind="AAAA")  # none is in the zone
     wait_answer(bed, "127.0.0.6", {"10.1.0.2"}, "away.default.svc.cluster.local.")
     wait_answer(bed, "127.0.0.6", {"10.1.0.2"}, "web.default.svc.cluster.local.default.svc.cluster.local.")
+    for name in ("away.default.svc.cluster.local.", "web.test.", "www.example.com."):
+        wait_answer(bed, "127.0.0.6", {"10.1.0.2"}, name)
+        text = http_get(f"http://{http}/explain?name={name}&type=A&client=127.0.0.6&text")[1]
+        assert "zone       eu-1b: 1 addresses or targets in other zones are left out" in text, text
 
 
 def test_without_the_flag_they_go(bed):
