@@ -396,7 +396,7 @@ static int take_record(struct reading *r, const json_t *json, enum record_place 
     if (rc < 0) {
         return rc;
     }
-    bool has_data = record.host.len > 0 || record.text.len > 0;
+    bool has_data = record.host.len > 0 || record.text.len > 0 || record.rrs.len > 0;
     if (!is_record_host(&record)) {
         rc = err_set(r->err, ERR_SYNTAX, "field `host`: `%.*s`: expected an address or a name",
                      (int)(record.host.len < SHOWN_MAX ? record.host.len : SHOWN_MAX),
@@ -407,7 +407,7 @@ static int take_record(struct reading *r, const json_t *json, enum record_place 
         return rc;
     }
     if (!has_data) {
-        return config_map_refuse(r, text, "a host or a text");
+        return config_map_refuse(r, text, "a host, a text or rr");
     }
     buf_clear(&r->value);
     buf_append_str(&r->value, text);

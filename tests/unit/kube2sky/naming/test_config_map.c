@@ -91,6 +91,8 @@ static const struct one good[] = {
      "/skydns/local/cluster/db/_tcp/_sip/ceab66ed {'text':'a b'}\n"},
     {"records", "{'svc-a.cluster.local': [], 'ns.dns.cluster.local': {'host':'10.0.0.1'}}",
      "/skydns/local/cluster/dns/ns {'host':'10.0.0.1'}\n"},
+    {"records", "{'db.cluster.local': {'rr':['SSHFP 1 1 00']}}",
+     "/skydns/local/cluster/db {'rr':['SSHFP 1 1 00']}\n"},
     {"federations", "nonsense", ""},
     {"somethingElse", "nonsense", ""},
 };
@@ -170,7 +172,7 @@ static const struct one bad[] = {
     {"records", "{'db.cluster.local':'10.0.0.1'}",
      "records: db.cluster.local: `\"10.0.0.1\"`: expected an object like {'host': '10.1.2.3'}"},
     {"records", "{'db.cluster.local':{'hosts':'10.0.0.1'}}",
-     "records: db.cluster.local: `{'hosts':'10.0.0.1'}`: expected a host or a text"},
+     "records: db.cluster.local: `{'hosts':'10.0.0.1'}`: expected a host, a text or rr"},
     {"records", "{'db.cluster.local':{'host':'a..b'}}",
      "records: db.cluster.local: field `host`: `a..b`: expected an address or a name"},
     {"records", "{'db.cluster.local':[{'host':'10.0.0.1','port':'80'}]}",
