@@ -118,6 +118,7 @@ static bool lead_on(struct answer *a, struct slice target)
     const struct engine_zone *zone = engine_config_zone(a->config, &name);
     bool is_hidden = zone && follow_is_hidden(&a->follow.view, zone, &name);
     if (!zone || (!is_hidden && engine_config_stub(a->config, &name, DNS_TYPE_SOA, zone))) {
+        lookup_allow(a->follow.lookup, follow_visits(&a->follow)); /* overrides are looked up */
         follow_outside(&a->follow, &name, target, families_of(a->in.question->type),
                        &a->plan.answers);
         if (a->follow.has_failed) {

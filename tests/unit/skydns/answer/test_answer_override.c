@@ -318,6 +318,18 @@ UNIT_TEST(test_overrides_as_targets)
     override_bed_free(&b);
 }
 
+/* As a thread's first query: no other one has said how much it may look up. */
+UNIT_TEST(test_alias_of_an_override)
+{
+    struct bed b = override_bed_new();
+    b.f->config.settings.schema = ENGINE_SCHEMA_KUBERNETES;
+    WANT(&b, {"out.team.svc.cluster.local. A",
+              "NOERROR qr aa rd ra\n? out.team.svc.cluster.local. IN A"
+              "\n= out.team.svc.cluster.local. 20 CNAME led.example.com."
+              "\n= led.example.com. 20 A 10.1.0.1\n= led.example.com. 20 A 10.1.0.2"});
+    override_bed_free(&b);
+}
+
 UNIT_TEST(test_external_targets)
 {
     static const char far[] = "far.example.com. A", asked[] = "www.elsewhere.test. A";
