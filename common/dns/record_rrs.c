@@ -116,6 +116,41 @@ static bool record_rrs_is_readable(unsigned type, const char *text)
     return type != LDNS_RR_TYPE_WKS || strstr(text, "\\#");
 }
 
+static bool is_number(const ldns_rdf *field)
+{
+    switch ((unsigned)ldns_rdf_get_type(field)) {
+    case LDNS_RDF_TYPE_INT8:
+    case LDNS_RDF_TYPE_INT16:
+    case LDNS_RDF_TYPE_INT32:
+    case LDNS_RDF_TYPE_ALG:
+    case LDNS_RDF_TYPE_CERT_ALG:
+    case LDNS_RDF_TYPE_CERTIFICATE_USAGE:
+    case LDNS_RDF_TYPE_SELECTOR:
+    case LDNS_RDF_TYPE_MATCHING_TYPE:
+        return true;
+    default:
+        return false;
+    }
+}
+
+/* Returns whether the numbers that data begins with fit their fields: libldns takes them modulo. */
+static bool have_numbers_room(const ldns_rr *rr, const char *text)
+{
+    const char *at = text + strcspn(text, " ");
+    if (strstr(at, "\\#")) {
+        return true; /* RFC 3597's form, whose length libldns checks */
+    }
+    for (size_t i = 0; i < ldns_rr_rd_count(rr) && is_number(ldns_rr_rdf(rr, i)); i++) {
+        const size_t bits = 8 * ldns_rdf_size(ldns_rr_rdf(rr, i));
+        at += strspn(at, " (");
+        if (*at == '-' || strtoull(at, NULL, 10) >> bits != 0) {
+            return false;
+        }
+        at += strcspn(at, " ");
+    }
+    return true;
+}
+
 static void record_rrs_append_data(ldns_rr *rr, struct buf *out)
 {
     const bool keeps_case = ldns_rr_get_type(rr) == LDNS_RR_TYPE_MX ||
@@ -156,12 +191,15 @@ int record_rrs_add(struct slice text, struct buf *packed, struct err *err)
         ldns_rr_free(rr);
         return refuse_text(text, ldns_get_errorstr_by_id(status ? status : LDNS_STATUS_ERR), err);
     }
+    const bool is_exact = have_numbers_room(rr, copy);
     struct buf data;
     buf_init(&data, RECORD_RRS_MAX);
     record_rrs_append_data(rr, &data);
     ldns_rr_free(rr);
     int r = 0;
-    if (!has_data_of_type(type, buf_slice(&data))) {
+    if (!is_exact) {
+        r = refuse_text(text, "expected numbers that fit their fields", err);
+    } else if (!has_data_of_type(type, buf_slice(&data))) {
         r = refuse_text(text, "expected the data that its type has", err);
     } else if (data.failed || packed->len + 4 + data.len > RECORD_RRS_MAX) {
         r = err_set(err, ERR_TOO_LARGE, "field `rr`: expected at most %d bytes of data",
