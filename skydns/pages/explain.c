@@ -104,6 +104,7 @@ static void explain_elsewhere(struct explainer *e, enum engine_verdict verdict,
         e->result.records_at =
             explain_upstreams(e, &question, answer_get_external_zone(e->answer), e->message, x);
         e->result.message_len = e->result.records_at + x->cached.len;
+        x->has_override = e->deferral.keeps_name && !x->is_listed;
         if (e->deferral.keeps_name && x->cached.rcode == DNS_RCODE_NXDOMAIN) {
             x->cached.rcode = DNS_RCODE_NOERROR; /* as the engine does */
         }

@@ -35,6 +35,7 @@ struct explain_external {
     uint32_t ttl_s;                  /* the answer's, from hosts files or the response cache */
     struct upstream_states states;   /* of the zone's upstreams */
     bool is_listed;                  /* a hosts file has the name, for A and AAAA */
+    bool has_override;               /* -alias or -overrides has the name, for other types */
     bool has_uncached;               /* nothing is cached: the last response could not be */
     struct fetcher_uncached uncached;
 };

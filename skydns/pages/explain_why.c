@@ -3,6 +3,7 @@
 
 #include "common/base/outage.h"
 #include "skydns/pages/explain.h"
+#include "skydns/records/overrides.h"
 #include "skydns/sync/store_sync.h"
 
 static const char *why_not_ours(const struct explain_case *c)
@@ -40,6 +41,45 @@ static const char *why_from_elsewhere(const struct explain_external *x)
     return x->cached.state == CACHE_FAILED
                ? "in no domain of this server; upstreams have just failed, so none is queried"
                : "in no domain of this server; the response is cached";
+}
+
+/* Returns whether -alias or -overrides has the name, for clients that see where it leads. */
+static bool is_overridden(const struct explain_case *c)
+{
+    const struct store *overrides = c->store ? store_overrides(c->store) : NULL;
+    const struct forward_zone *zone = c->external->zone;
+    struct override_found found;
+    return engine_config_alias(c->config, c->name) ||
+           (overrides && overrides_find(overrides, c->name, &found) &&
+            !(found.is_wildcard && zone && zone_is_stub(zone)));
+}
+
+/* Returns why -alias and -overrides leave a name of theirs to its upstream; NULL: it is none. */
+static const char *why_not_overridden(const struct explain_case *c)
+{
+    if (c->external->has_override) {
+        return "-alias or -overrides has the name; this type is its upstream's, whose NXDOMAIN "
+               "becomes NODATA";
+    }
+    return c->config->visibility && !c->zone && !c->external->is_listed && is_overridden(c)
+               ? "-alias or -overrides has the name, but leads to one that -visibility hides from "
+                 "this client, so its upstream answers"
+               : NULL;
+}
+
+static const char *why_elsewhere(const struct explain_case *c)
+{
+    if (c->external->source == EXPLAIN_FROM_HOSTS) {
+        return why_from_elsewhere(c->external);
+    }
+    const char *not_overridden = why_not_overridden(c);
+    if (not_overridden) {
+        return not_overridden;
+    }
+    return c->type == DNS_TYPE_AAAA && c->config->settings.dns64.is_on && !c->zone
+               ? "in no domain of this server: upstreams say what it has; without AAAA, -dns64 "
+                 "makes them of its IPv4 addresses, which are queried, too"
+               : why_from_elsewhere(c->external);
 }
 
 static const char nothing_read[] = "nothing has been read from etcd yet";
@@ -120,11 +160,7 @@ const char *explain_why(const struct explain_case *c)
         return by_rule;
     }
     if (c->external->source != EXPLAIN_FROM_HERE) {
-        return c->type == DNS_TYPE_AAAA && c->config->settings.dns64.is_on && !c->zone &&
-                       c->external->source != EXPLAIN_FROM_HOSTS
-                   ? "in no domain of this server: upstreams say what it has; without AAAA, -dns64 "
-                     "makes them of its IPv4 addresses, which are queried, too"
-                   : why_from_elsewhere(c->external);
+        return why_elsewhere(c);
     }
     if (c->is_of_keys) {
         return "the domain's own records: the keys of -dnssec";

@@ -276,6 +276,11 @@ def test_visibility(start, upstream):
     assert data_from(bed, A, "both.example.com") == ["10.0.0.1", "192.0.2.1"]
     assert data_from(bed, B, "both.example.com") == ["192.0.2.1"]
     upstream.tell("app.example.com.", "MX", NXDOMAIN)
+    hidden = "leads to one that -visibility hides from this client"
+    for name in ("app.example.com", "alias.example.com", "both.example.com", "other.example.com"):
+        query = f"http://127.0.0.1:{bed.http}/explain?name={name}&client="
+        assert hidden not in http_get(query + A)[1]
+        assert (hidden in http_get(query + B)[1]) == (name in ("app.example.com", "alias.example.com")), name
     assert ask_from(bed, A, "app.example.com", "MX").rcode() == dns.rcode.NOERROR
     assert ask_from(bed, B, "app.example.com", "MX").rcode() == dns.rcode.NXDOMAIN
 
@@ -342,5 +347,7 @@ def test_shown(start, upstream):
     page = lambda query: http_get(f"http://127.0.0.1:{bed.http}{query}")[1]  # noqa: E731
     assert "-overrides: " in page("/explain?name=www.example.com&type=A")
     assert "-alias: " in page("/explain?name=a.example.com&type=A")
+    for name in ("www.example.com", "a.example.com"):
+        assert "this type is its upstream's, whose NXDOMAIN becomes NODATA" in page(f"/explain?name={name}&type=MX")
     metrics = page("/metrics")
     assert "skydns_overrides 1\n" in metrics and "skydns_aliases 1\n" in metrics
