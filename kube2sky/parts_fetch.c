@@ -19,12 +19,12 @@ enum { FAILED_FIRST_MS = PARTS_FETCH_PAUSE_MS, FAILED_MAX_MS = 60 * 1000 };
 static_assert(PARTS_FETCH_NAMED_MAX * 64 + 64 < KUBE_SELECTOR_MAX, "the names fit into a selector");
 
 struct wanted_service {
-    uint32_t len;
+    struct slice name;
     bool is_asked; /* the list under way names it */
-    char name[];
 };
 
 struct fetch_namespace {
+    struct slice name;
     struct parts_fetch *fetch;
     struct key_table services; /* wanted Services */
     size_t waiting;            /* wanted Services that no list names */
@@ -33,8 +33,6 @@ struct fetch_namespace {
     struct backoff backoff;
     struct kube_request *request; /* NULL: no list is under way */
     const struct kube_resource *resource;
-    uint32_t len;
-    char name[];
 };
 
 struct parts_fetch {
@@ -43,18 +41,6 @@ struct parts_fetch {
     size_t running;
     ev_timer turn;
 };
-
-static struct slice service_key(const void *thing)
-{
-    const struct wanted_service *service = thing;
-    return slice_of(service->name, service->len);
-}
-
-static struct slice parts_fetch_namespace_key(const void *thing)
-{
-    const struct fetch_namespace *ns = thing;
-    return slice_of(ns->name, ns->len);
-}
 
 /* ---- Turns ---- */
 
@@ -98,7 +84,7 @@ static void forget_idle(struct parts_fetch *fetch, int64_t now_ms)
         if (ns->services.count || ns->request || now_ms < ns->due_ms) {
             at++;
         } else {
-            (void)key_table_take(&fetch->namespaces, parts_fetch_namespace_key(ns));
+            (void)key_table_take(&fetch->namespaces, ns->name);
             free_namespace(ns);
         }
     }
@@ -113,7 +99,7 @@ static void settle_asked(struct fetch_namespace *ns, bool is_listed)
     size_t at = 0;
     while ((service = key_table_next(&ns->services, &at))) {
         if (service->is_asked && is_listed) {
-            (void)key_table_take(&ns->services, service_key(service));
+            (void)key_table_take(&ns->services, service->name);
             free(service);
             continue;
         }
@@ -132,7 +118,7 @@ static void parts_fetch_end_list(struct fetch_namespace *ns, const struct err *e
     fetch->running--;
     settle_asked(ns, !err);
     if (err) {
-        log_debug("list of parts failed", LOG_STR("namespace", ns->name),
+        log_debug("list of parts failed", LOG_STR("namespace", ns->name.ptr),
                   LOG_STR("reason", err->msg));
         pause_ms = backoff_next_ms(&ns->backoff, backoff_random());
     } else {
@@ -148,7 +134,7 @@ static void parts_fetch_on_object(void *data, struct kube_object *object)
     struct fetch_namespace *ns = data;
     const char *name = object->kind == KUBE_SLICE ? object->slice.service : object->name;
     const struct wanted_service *service = key_table_find(&ns->services, slice_str(name));
-    if (service && service->is_asked && strcmp(object->ns, ns->name) == 0) {
+    if (service && service->is_asked && strcmp(object->ns, ns->name.ptr) == 0) {
         ns->fetch->config.part(ns->fetch->config.data, object);
     } else {
         kube_object_free(object);
@@ -180,10 +166,10 @@ static const struct wanted_service *ask_waiting(struct fetch_namespace *ns, stru
     const char *before = "kubernetes.io/service-name in (";
     bool is_only = ns->waiting == 1;
     for (size_t at = 0; (service = key_table_next(&ns->services, &at)); at++) {
-        are_named = are_named && parts_fetch_is_plain(service_key(service));
+        are_named = are_named && parts_fetch_is_plain(service->name);
         if (are_named) {
             buf_append_str(selector, before);
-            buf_append_slice(selector, service_key(service));
+            buf_append_slice(selector, service->name);
         }
         before = ",";
         service->is_asked = true;
@@ -204,16 +190,16 @@ static void start_list(struct fetch_namespace *ns)
     struct parts_fetch *fetch = ns->fetch;
     struct buf selector;
     buf_init(&selector, KUBE_SELECTOR_MAX);
-    ns->resource = fetch->config.resource(fetch->config.data, ns->name);
+    ns->resource = fetch->config.resource(fetch->config.data, ns->name.ptr);
     const struct wanted_service *only = ask_waiting(ns, &selector);
     bool is_slice = ns->resource->kind == KUBE_SLICE;
     const struct kube_scope scope = {
-        .ns = ns->name,
+        .ns = ns->name.ptr,
         .label_selector = is_slice ? buf_cstr(&selector) : "",
-        .object = is_slice || !only ? NULL : only->name,
+        .object = is_slice || !only ? NULL : only->name.ptr,
     };
     log_debug("listing parts of services", LOG_STR("kind", ns->resource->name),
-              LOG_STR("namespace", ns->name), LOG_STR("selector", scope.label_selector));
+              LOG_STR("namespace", ns->name.ptr), LOG_STR("selector", scope.label_selector));
     ns->start_ms = clock_monotonic_ms();
     ns->request =
         kube_client_list(fetch->config.client, ns->resource, &scope, 0, "", &callbacks, ns);
@@ -240,13 +226,10 @@ static struct fetch_namespace *get_namespace(struct parts_fetch *fetch, struct s
 {
     struct fetch_namespace *ns = key_table_find(&fetch->namespaces, name);
     if (!ns) {
-        ns = xcalloc(1, sizeof(*ns) + name.len + 1);
+        ns = key_table_add(&fetch->namespaces, name, sizeof(*ns));
         ns->fetch = fetch;
-        ns->len = (uint32_t)name.len;
-        memcpy(ns->name, name.ptr, name.len);
-        key_table_init(&ns->services, service_key);
+        key_table_init_keyed(&ns->services);
         backoff_init(&ns->backoff, FAILED_FIRST_MS, FAILED_MAX_MS);
-        (void)key_table_put(&fetch->namespaces, ns); /* returns NULL: it was absent */
     }
     return ns;
 }
@@ -257,11 +240,7 @@ void parts_fetch_want(struct parts_fetch *fetch, const char *ns_name, const char
     struct wanted_service *service = key_table_find(&ns->services, slice_str(name));
     int64_t soon_ms = clock_monotonic_ms() + PARTS_FETCH_GATHER_MS;
     if (!service) {
-        size_t len = strlen(name);
-        service = xcalloc(1, sizeof(*service) + len + 1);
-        service->len = (uint32_t)len;
-        memcpy(service->name, name, len);
-        (void)key_table_put(&ns->services, service); /* returns NULL: it was absent */
+        service = key_table_add(&ns->services, slice_str(name), sizeof(*service));
         ns->waiting++;
     } else if (service->is_asked) {
         service->is_asked = false;
@@ -277,7 +256,7 @@ struct parts_fetch *parts_fetch_new(const struct parts_fetch_config *config)
 {
     struct parts_fetch *fetch = xcalloc(1, sizeof(*fetch));
     fetch->config = *config;
-    key_table_init(&fetch->namespaces, parts_fetch_namespace_key);
+    key_table_init_keyed(&fetch->namespaces);
     ev_timer_init(&fetch->turn, parts_fetch_on_turn, 0.0, 0.0);
     fetch->turn.data = fetch;
     return fetch;

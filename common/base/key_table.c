@@ -1,7 +1,9 @@
 #include "common/base/key_table.h"
 
+#include <assert.h>
 #include <stdbool.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "common/base/seeded_hash.h"
 #include "common/base/xalloc.h"
@@ -15,6 +17,16 @@ void key_table_init(struct key_table *table, struct slice (*key_of)(const void *
 {
     seeded_hash_init();
     *table = (struct key_table){.key_of = key_of};
+}
+
+static struct slice key_table_first_member(const void *thing)
+{
+    return *(const struct slice *)thing;
+}
+
+void key_table_init_keyed(struct key_table *table)
+{
+    key_table_init(table, key_table_first_member);
 }
 
 void key_table_fini(struct key_table *table)
@@ -100,6 +112,19 @@ void *key_table_put(struct key_table *table, void *thing)
     table->hashes[at] = hash;
     table->count += previous == NULL;
     return previous;
+}
+
+void *key_table_add(struct key_table *table, struct slice key, size_t size)
+{
+    char *thing = xcalloc(1, size + key.len + 1);
+    if (key.len) {
+        memcpy(thing + size, key.ptr, key.len);
+    }
+    *(struct slice *)(void *)thing = slice_of(thing + size, key.len);
+    void *previous = key_table_put(table, thing);
+    assert(!previous);
+    (void)previous;
+    return thing;
 }
 
 /* Moves the things after a freed slot up, as far as their home slots allow, so that no search stops

@@ -22,6 +22,9 @@ struct key_table {
 void key_table_init(struct key_table *table, struct slice (*key_of)(const void *thing));
 void key_table_fini(struct key_table *table); /* frees no things */
 
+/* Does the same for things that begin with a struct slice, their key. */
+void key_table_init_keyed(struct key_table *table);
+
 /* Does the same, and frees the things, each one block. */
 void key_table_fini_things(struct key_table *table);
 
@@ -30,6 +33,10 @@ void *key_table_find(const struct key_table *table, struct slice key); /* return
 
 /* Replaces and returns the one with the same key; NULL: none. */
 void *key_table_put(struct key_table *table, void *thing);
+
+/* Puts such a thing that begins with its key, new and zeroed, which the table must not have yet. It
+ * is one block: the key's copy follows its `size` bytes, with a NUL behind it. */
+void *key_table_add(struct key_table *table, struct slice key, size_t size);
 
 /* Removes and returns the one with this key; NULL: none. */
 void *key_table_take(struct key_table *table, struct slice key);

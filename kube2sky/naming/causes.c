@@ -11,19 +11,17 @@
 
 /* Owners of one namespace. */
 struct caused_space {
+    struct slice name;
     size_t count;
-    size_t len;
-    char name[];
 };
 
 struct caused_owner {
+    struct slice id;
     struct caused_space *space;
     uint64_t noted; /* the turn in which it was noted last */
     struct cause *pending, *boarded;
     struct cause *kept[CAUSES_KEPT]; /* a ring */
     uint64_t confirmed;
-    size_t len;
-    char id[];
 };
 
 struct causes {
@@ -31,23 +29,11 @@ struct causes {
     uint64_t turn;
 };
 
-static struct slice caused_owner_key(const void *thing)
-{
-    const struct caused_owner *owner = thing;
-    return slice_of(owner->id, owner->len);
-}
-
-static struct slice caused_space_key(const void *thing)
-{
-    const struct caused_space *space = thing;
-    return slice_of(space->name, space->len);
-}
-
 struct causes *causes_new(void)
 {
     struct causes *causes = xcalloc(1, sizeof(*causes));
-    key_table_init(&causes->owners, caused_owner_key);
-    key_table_init(&causes->spaces, caused_space_key);
+    key_table_init_keyed(&causes->owners);
+    key_table_init_keyed(&causes->spaces);
     return causes;
 }
 
@@ -99,10 +85,7 @@ static struct caused_space *enter_space(struct causes *causes, struct slice name
 {
     struct caused_space *space = key_table_find(&causes->spaces, name);
     if (!space) {
-        space = xcalloc(1, sizeof(*space) + name.len);
-        space->len = name.len;
-        memcpy(space->name, name.ptr, name.len);
-        (void)key_table_put(&causes->spaces, space); /* there was none */
+        space = key_table_add(&causes->spaces, name, sizeof(*space));
     }
     space->count++;
     return space;
@@ -110,9 +93,9 @@ static struct caused_space *enter_space(struct causes *causes, struct slice name
 
 static void drop_caused(struct causes *causes, struct caused_owner *owner)
 {
-    (void)key_table_take(&causes->owners, caused_owner_key(owner)); /* it is there */
+    (void)key_table_take(&causes->owners, owner->id); /* it is there */
     if (--owner->space->count == 0) {
-        free(key_table_take(&causes->spaces, caused_space_key(owner->space)));
+        free(key_table_take(&causes->spaces, owner->space->name));
     }
     free_caused(owner);
 }
@@ -143,11 +126,8 @@ void causes_note(struct causes *causes, struct slice id, const struct cause_obje
         if (causes->owners.count >= CAUSES_MAX) {
             make_place(causes);
         }
-        owner = xcalloc(1, sizeof(*owner) + id.len);
-        owner->len = id.len;
-        memcpy(owner->id, id.ptr, id.len);
+        owner = key_table_add(&causes->owners, id, sizeof(*owner));
         owner->space = enter_space(causes, space_of(id));
-        (void)key_table_put(&causes->owners, owner); /* there was none */
     }
     owner->noted = ++causes->turn;
     owner->pending = owner->pending ? owner->pending : xcalloc(1, sizeof(*owner->pending));

@@ -20,6 +20,7 @@ enum { KEY_MAX = 1024, POD_ID_MAX = 16 * 1024 * 1024 };
 
 /* A key that is wanted, or was wanted when it was last returned as changed. */
 struct client_key {
+    struct slice key;
     struct client_key *next_changed;
     char *value; /* NULL: not wanted */
     size_t value_len;
@@ -27,8 +28,6 @@ struct client_key {
     uint32_t generation;
     bool is_changed;
     bool is_left_out; /* a list that did not fit: treated as not wanted */
-    uint16_t key_len;
-    char key[];
 };
 
 /* Stands for every address; no pod has it. */
@@ -36,11 +35,10 @@ static const struct ip every_ip = {.family_bytes = 4};
 
 /* A pod on the host network. */
 struct host_pod {
+    struct slice id; /* "default\0web" */
     struct client_key **keys;
     size_t count;
     uint32_t generation;
-    uint32_t id_len;
-    char id[]; /* "default\0web" */
 };
 
 struct part {
@@ -72,25 +70,13 @@ static const char *const folders[CLIENT_KEYS_PARTS] = {
     [CLIENT_KEYS_RECORD] = CLIENT_PREFIX,
 };
 
-static struct slice client_keys_key_of(const void *thing)
-{
-    const struct client_key *key = thing;
-    return slice_of(key->key, key->key_len);
-}
-
-static struct slice client_keys_id_of(const void *thing)
-{
-    const struct host_pod *pod = thing;
-    return slice_of(pod->id, pod->id_len);
-}
-
 struct client_keys *client_keys_new(const struct client_keys_config *config)
 {
     struct client_keys *keys = xcalloc(1, sizeof(*keys));
     keys->config = *config;
     for (size_t i = 0; i < CLIENT_KEYS_PARTS; i++) {
         struct part *part = &keys->parts[i];
-        key_table_init(&part->table, client_keys_key_of);
+        key_table_init_keyed(&part->table);
         part->tree = etcd_writer_key(slice_str(config->domain), folders[i]);
         part->tree_len = strlen(part->tree);
         part->end_changed = &part->first_changed;
@@ -101,7 +87,7 @@ struct client_keys *client_keys_new(const struct client_keys_config *config)
         keys->records = client_records_new(config->is_narrowed[CLIENT_KEYS_RECORD],
                                            config->namespaces, config->namespace_count);
     }
-    key_table_init(&keys->pods, client_keys_id_of);
+    key_table_init_keyed(&keys->pods);
     buf_init(&keys->key, KEY_MAX);
     buf_init(&keys->id, POD_ID_MAX);
     buf_init(&keys->taken, KEY_MAX);
@@ -152,13 +138,7 @@ void client_keys_free(struct client_keys *keys)
 static struct client_key *get_key(struct part *part, struct slice text)
 {
     struct client_key *key = key_table_find(&part->table, text);
-    if (!key) {
-        key = xcalloc(1, sizeof(*key) + text.len);
-        key->key_len = (uint16_t)text.len; /* cannot be cut: at most KEY_MAX */
-        memcpy(key->key, text.ptr, text.len);
-        (void)key_table_put(&part->table, key); /* returns NULL: it was absent */
-    }
-    return key;
+    return key ? key : key_table_add(&part->table, text, sizeof(*key));
 }
 
 static void client_keys_note_change(struct part *part, struct client_key *key)
@@ -253,17 +233,8 @@ static struct slice client_keys_make_id(struct client_keys *keys, const char *ns
 static void discard_pod(struct client_keys *keys, struct host_pod *pod)
 {
     uncount_addresses(keys, pod);
-    (void)key_table_take(&keys->pods, client_keys_id_of(pod));
+    (void)key_table_take(&keys->pods, pod->id);
     free_pod(pod);
-}
-
-static struct host_pod *new_pod(struct client_keys *keys, struct slice id)
-{
-    struct host_pod *pod = xcalloc(1, sizeof(*pod) + id.len);
-    pod->id_len = (uint32_t)id.len;
-    memcpy(pod->id, id.ptr, id.len);
-    (void)key_table_put(&keys->pods, pod); /* returns NULL: it was absent */
-    return pod;
 }
 
 /* Sets the pod's addresses, new ones first, so that unchanged ones are never absent in between. */
@@ -290,7 +261,7 @@ static void upsert_pod(struct client_keys *keys, const struct kube_object *objec
     struct host_pod *pod = key_table_find(&keys->pods, id);
     bool is_wanted = !object->is_garbled && names_addresses(object) && object->pod.ip_count;
     if (is_wanted) {
-        pod = pod ? pod : new_pod(keys, id);
+        pod = pod ? pod : key_table_add(&keys->pods, id, sizeof(*pod));
         set_addresses(keys, pod, object);
     } else if (pod && !object->is_garbled) { /* a garbled pod keeps its last state */
         discard_pod(keys, pod);
@@ -313,7 +284,7 @@ static void sweep_pods(struct client_keys *keys, const struct client_listing *li
 {
     size_t at = 0;
     for (struct host_pod *pod; (pod = key_table_next(&keys->pods, &at));) {
-        bool is_elsewhere = *listing->ns && strcmp(pod->id, listing->ns) != 0;
+        bool is_elsewhere = *listing->ns && strcmp(pod->id.ptr, listing->ns) != 0;
         if (is_elsewhere || pod->generation == listing->generation) {
             at++;
         } else {
@@ -344,7 +315,7 @@ static int client_keys_compare_lists(const void *a, const void *b)
     const struct client_key *x = *(const struct client_key *const *)a;
     const struct client_key *y = *(const struct client_key *const *)b;
     int d = (x->value_len > y->value_len) - (x->value_len < y->value_len);
-    return d ? d : slice_compare(client_keys_key_of(x), client_keys_key_of(y));
+    return d ? d : slice_compare(x->key, y->key);
 }
 
 /* Leaves out the longest lists if all together do not fit, so that no shorter one is left out for a
@@ -623,9 +594,9 @@ struct slice client_keys_next_change(struct client_keys *keys, enum client_keys_
     }
     key->is_changed = false;
     buf_clear(&keys->taken);
-    buf_append_slice(&keys->taken, client_keys_key_of(key));
+    buf_append_slice(&keys->taken, key->key);
     if (!key->value) {
-        (void)key_table_take(&part->table, client_keys_key_of(key));
+        (void)key_table_take(&part->table, key->key);
         free_key(key);
     }
     return buf_slice(&keys->taken);
@@ -639,7 +610,7 @@ void client_keys_each(const struct client_keys *keys,
         size_t at = 0;
         for (const struct client_key *key; (key = key_table_next(&part->table, &at)); at++) {
             if (wanted_value(part, key).ptr) {
-                fn(data, client_keys_key_of(key), wanted_value(part, key));
+                fn(data, key->key, wanted_value(part, key));
             }
         }
     }

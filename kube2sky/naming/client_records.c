@@ -30,12 +30,11 @@ struct record_stay {
 };
 
 struct record_node {
+    struct slice name;
     LIST_HEAD(record_node_pods, record_pod) pods;
     char *zone;   /* NULL: none */
     size_t known; /* 1: the Node itself is known; else only its pods */
     uint32_t generation;
-    uint16_t name_len;
-    char name[];
 };
 
 /* A pod that has not ended and has an address. Only its links and generation change. */
@@ -83,12 +82,6 @@ static struct slice key_of_pod(const void *thing)
     return slice_of(pod->id, pod->id_len);
 }
 
-static struct slice key_of_node(const void *thing)
-{
-    const struct record_node *node = thing;
-    return slice_of(node->name, node->name_len);
-}
-
 struct client_records *client_records_new(bool is_narrowed, const char *const *namespaces,
                                           size_t namespace_count)
 {
@@ -97,7 +90,7 @@ struct client_records *client_records_new(bool is_narrowed, const char *const *n
     client_listings_init(&records->pod_lists, namespaces, namespace_count);
     client_listings_init(&records->node_list, NULL, 0);
     key_table_init(&records->pods, key_of_pod);
-    key_table_init(&records->nodes, key_of_node);
+    key_table_init_keyed(&records->nodes);
     key_table_init(&records->places, key_of_place);
     records->end_changed = &records->first_changed;
     records->value = xmalloc(sizeof(*records->value));
@@ -186,19 +179,13 @@ static struct record_node *client_records_get_node(struct client_records *record
 {
     struct slice text = slice_str(name);
     struct record_node *node = *name ? key_table_find(&records->nodes, text) : NULL;
-    if (*name && !node && text.len <= UINT16_MAX) {
-        node = xcalloc(1, sizeof(*node) + text.len);
-        node->name_len = (uint16_t)text.len;
-        memcpy(node->name, text.ptr, text.len);
-        (void)key_table_put(&records->nodes, node); /* returns NULL: it was absent */
-    }
-    return node;
+    return node || !*name ? node : key_table_add(&records->nodes, text, sizeof(*node));
 }
 
 static void free_unused_node(struct client_records *records, struct record_node *node)
 {
     if (node && LIST_EMPTY(&node->pods) && !node->known) {
-        (void)key_table_take(&records->nodes, key_of_node(node)); /* this one */
+        (void)key_table_take(&records->nodes, node->name); /* this one */
         client_records_free_node(node);
     }
 }
@@ -356,7 +343,7 @@ static struct record_pod *make_pod(struct client_records *records, const struct 
 static bool is_same_pod(const struct client_records *records, const struct record_pod *pod,
                         const struct kube_object *object)
 {
-    struct slice node = pod->node ? key_of_node(pod->node) : slice_of("", 0);
+    struct slice node = pod->node ? pod->node->name : slice_of("", 0);
     bool is_same = pod->is_on_host == object->pod.is_on_host_network &&
                    slice_equal(node, slice_str(object->pod.node)) &&
                    pod->stay_count == object->pod.ip_count;
@@ -537,7 +524,7 @@ static void append_pod(struct buf *out, const struct record_pod *pod)
     size_t from = (size_t)pod->ns_len + 1;
     json_text_slice_field(out, "pod", slice_of(pod->id + from, pod->id_len - from));
     if (pod->node) {
-        json_text_slice_field(out, "node", key_of_node(pod->node));
+        json_text_slice_field(out, "node", pod->node->name);
     }
     if (pod->node && pod->node->zone) {
         json_text_string_field(out, "zone", pod->node->zone);

@@ -12,6 +12,7 @@
 
 /* One fault of one object. */
 struct event_entry {
+    struct slice id; /* kind, reason, "default/web" */
     TAILQ_ENTRY(event_entry) entry;
     struct event_space *space;
     char *note;
@@ -27,20 +28,17 @@ struct event_entry {
     int64_t last_ms;
     int64_t written_ms;
     int64_t due_ms;
-    uint32_t id_len;
-    char id[]; /* kind, reason, "default/web" */
 };
 
 /* The times of the latest writes, in a ring. */
 struct event_space {
+    struct slice ns;
     TAILQ_ENTRY(event_space) turn;
     TAILQ_HEAD(event_faults, event_entry) faults; /* in the order of finding */
     size_t count;
     int64_t writes[EVENT_NAMESPACE_WRITES_PER_MINUTE];
     unsigned write_count;
     int64_t refused_until_ms;
-    uint32_t ns_len;
-    char ns[];
 };
 
 struct event_queue {
@@ -70,23 +68,11 @@ const char *event_reason_name(enum event_reason reason)
     return names[reason];
 }
 
-static struct slice event_entry_id(const void *thing)
-{
-    const struct event_entry *entry = thing;
-    return slice_of(entry->id, entry->id_len);
-}
-
-static struct slice event_space_ns(const void *thing)
-{
-    const struct event_space *space = thing;
-    return slice_of(space->ns, space->ns_len);
-}
-
 struct event_queue *event_queue_new(void)
 {
     struct event_queue *queue = xcalloc(1, sizeof(*queue));
-    key_table_init(&queue->entries, event_entry_id);
-    key_table_init(&queue->spaces, event_space_ns);
+    key_table_init_keyed(&queue->entries);
+    key_table_init_keyed(&queue->spaces);
     TAILQ_INIT(&queue->turns);
     return queue;
 }
@@ -136,11 +122,8 @@ static struct event_space *get_event_space(struct event_queue *queue, struct sli
     if (space) {
         return space;
     }
-    space = xcalloc(1, sizeof(*space) + ns.len);
-    space->ns_len = (uint32_t)ns.len;
-    memcpy(space->ns, ns.ptr, ns.len);
+    space = key_table_add(&queue->spaces, ns, sizeof(*space));
     space->refused_until_ms = INT64_MIN;
-    (void)key_table_put(&queue->spaces, space);
     TAILQ_INIT(&space->faults);
     TAILQ_INSERT_TAIL(&queue->turns, space, turn);
     return space;
@@ -159,7 +142,7 @@ static void forget_event_space(struct event_queue *queue, struct event_space *sp
         return;
     }
     TAILQ_REMOVE(&queue->turns, space, turn);
-    (void)key_table_take(&queue->spaces, event_space_ns(space));
+    (void)key_table_take(&queue->spaces, space->ns);
     free(space);
 }
 
@@ -172,7 +155,7 @@ static void free_event_entry(struct event_queue *queue, struct event_entry *entr
     space->count--;
     queue->waiting -= !entry->is_created;
     queue->writing = queue->writing == entry ? NULL : queue->writing;
-    (void)key_table_take(&queue->entries, event_entry_id(entry));
+    (void)key_table_take(&queue->entries, entry->id);
     free(entry->note);
     free(entry);
 }
@@ -208,9 +191,7 @@ static struct event_entry *add_event_entry(struct event_queue *queue,
         forget_event_space(queue, space, now_ms);
         return NULL;
     }
-    struct event_entry *entry = xcalloc(1, sizeof(*entry) + id.len);
-    entry->id_len = (uint32_t)id.len;
-    memcpy(entry->id, id.ptr, id.len);
+    struct event_entry *entry = key_table_add(&queue->entries, id, sizeof(*entry));
     entry->space = space;
     entry->kind = (uint8_t)object->kind;
     entry->found_ms = now_ms;
@@ -219,7 +200,6 @@ static struct event_entry *add_event_entry(struct event_queue *queue,
     TAILQ_INSERT_TAIL(&space->faults, entry, entry);
     space->count++;
     queue->waiting++;
-    (void)key_table_put(&queue->entries, entry);
     return entry;
 }
 
@@ -353,8 +333,8 @@ bool event_queue_next(struct event_queue *queue, int64_t now_ms, struct event_wr
         return false;
     }
     struct event_entry *entry = first_due(space);
-    struct slice id = event_entry_id(entry);
-    size_t name_at = ID_PREFIX_LEN + space->ns_len + 1;
+    struct slice id = entry->id;
+    size_t name_at = ID_PREFIX_LEN + space->ns.len + 1;
     event_queue_count_write(queue, space, now_ms);
     queue->is_writing = true;
     queue->writing = entry;
@@ -365,7 +345,7 @@ bool event_queue_next(struct event_queue *queue, int64_t now_ms, struct event_wr
     entry->was_found_again = false;
     *ret_write = (struct event_write){
         .object = {.kind = (enum kube_kind)entry->kind,
-                   .ns = event_space_ns(space),
+                   .ns = space->ns,
                    .name = slice_of(id.ptr + name_at, id.len - name_at)},
         .reason = (enum event_reason)entry->reason,
         .note = entry->note,

@@ -16,12 +16,11 @@
 enum { ALIAS_KEY_MAX = 512 };
 
 struct alias_name {
+    struct slice key;            /* "/skydns/com/example/app" */
     struct alias_claim **claims; /* the winner first */
     size_t count;
     size_t cap;
     size_t taken; /* claims that lead to another target than the winner */
-    size_t key_len;
-    char key[]; /* "/skydns/com/example/app" */
 };
 
 /* One name of one requester. */
@@ -34,24 +33,23 @@ struct alias_claim {
 
 /* A Service that names lead to. */
 struct alias_target {
+    struct slice id; /* "alias/prod/web" */
     LIST_HEAD(alias_target_requesters, alias_requester) requesters;
     char label[9];
-    size_t id_len;
-    char id[]; /* "alias/prod/web" */
 };
 
 /* A namespace with its requesters. */
 struct alias_space {
+    struct slice ns;
     LIST_HEAD(alias_space_requesters, alias_requester) requesters;
     size_t claims;  /* allowed ones */
     size_t refused; /* beyond EXTERNAL_ALIASES_NAMESPACE_MAX, or an object's own limit */
     size_t won;     /* scratch of external_aliases_build: names of one target still to come */
-    size_t ns_len;
-    char ns[];
 };
 
 /* A requester: an object with its claims. */
 struct alias_requester {
+    struct slice id;
     enum alias_rank rank;
     int64_t created_s;
     struct alias_target *target; /* NULL: the ConfigMap */
@@ -59,8 +57,6 @@ struct alias_requester {
     LIST_ENTRY(alias_requester) of_target, of_space;
     struct alias_claim *claims;
     size_t count;
-    size_t id_len;
-    char id[];
 };
 
 struct external_aliases {
@@ -74,38 +70,14 @@ struct external_aliases {
 
 /* ---- Tables ---- */
 
-static struct slice alias_name_key(const void *thing)
-{
-    const struct alias_name *name = thing;
-    return slice_of(name->key, name->key_len);
-}
-
-static struct slice alias_requester_id(const void *thing)
-{
-    const struct alias_requester *requester = thing;
-    return slice_of(requester->id, requester->id_len);
-}
-
-static struct slice alias_target_id(const void *thing)
-{
-    const struct alias_target *target = thing;
-    return slice_of(target->id, target->id_len);
-}
-
-static struct slice alias_space_ns(const void *thing)
-{
-    const struct alias_space *space = thing;
-    return slice_of(space->ns, space->ns_len);
-}
-
 struct external_aliases *external_aliases_new(const struct external_aliases_config *config)
 {
     struct external_aliases *aliases = xcalloc(1, sizeof(*aliases));
     aliases->config = *config;
-    key_table_init(&aliases->names, alias_name_key);
-    key_table_init(&aliases->requesters, alias_requester_id);
-    key_table_init(&aliases->targets, alias_target_id);
-    key_table_init(&aliases->spaces, alias_space_ns);
+    key_table_init_keyed(&aliases->names);
+    key_table_init_keyed(&aliases->requesters);
+    key_table_init_keyed(&aliases->targets);
+    key_table_init_keyed(&aliases->spaces);
     buf_init(&aliases->key, ALIAS_KEY_MAX);
     return aliases;
 }
@@ -157,11 +129,8 @@ static struct alias_target *get_alias_target(struct external_aliases *aliases, s
     struct slice owner = buf_slice(&aliases->key);
     struct alias_target *target = key_table_find(&aliases->targets, owner);
     if (!target) {
-        target = xcalloc(1, sizeof(*target) + owner.len);
-        memcpy(target->id, owner.ptr, owner.len);
-        target->id_len = owner.len;
+        target = key_table_add(&aliases->targets, owner, sizeof(*target));
         (void)record_label(id, target->label);
-        (void)key_table_put(&aliases->targets, target);
     }
     return target;
 }
@@ -169,15 +138,7 @@ static struct alias_target *get_alias_target(struct external_aliases *aliases, s
 static struct alias_space *get_alias_space(struct external_aliases *aliases, struct slice ns)
 {
     struct alias_space *space = key_table_find(&aliases->spaces, ns);
-    if (!space) {
-        space = xcalloc(1, sizeof(*space) + ns.len);
-        space->ns_len = ns.len;
-        if (ns.len) {
-            memcpy(space->ns, ns.ptr, ns.len);
-        }
-        (void)key_table_put(&aliases->spaces, space);
-    }
-    return space;
+    return space ? space : key_table_add(&aliases->spaces, ns, sizeof(*space));
 }
 
 static void join_alias_requester(struct alias_requester *requester)
@@ -193,7 +154,7 @@ static void leave_alias_space(struct external_aliases *aliases, struct alias_req
     struct alias_space *space = requester->space;
     LIST_REMOVE(requester, of_space);
     if (LIST_EMPTY(&space->requesters)) {
-        (void)key_table_take(&aliases->spaces, alias_space_ns(space));
+        (void)key_table_take(&aliases->spaces, space->ns);
         free(space);
     }
 }
@@ -206,7 +167,7 @@ static void leave_alias_target(struct external_aliases *aliases, struct alias_re
     }
     LIST_REMOVE(requester, of_target);
     if (LIST_EMPTY(&target->requesters)) {
-        (void)key_table_take(&aliases->targets, alias_target_id(target));
+        (void)key_table_take(&aliases->targets, target->id);
         free(target);
     }
 }
@@ -216,9 +177,9 @@ static void leave_alias_target(struct external_aliases *aliases, struct alias_re
 /* Returns "prod/web" of "svc/prod/web". */
 static struct slice alias_object(const struct alias_requester *requester)
 {
-    const char *slash = memchr(requester->id, '/', requester->id_len);
-    size_t from = slash ? (size_t)(slash + 1 - requester->id) : 0;
-    return slice_of(requester->id + from, requester->id_len - from);
+    struct slice object = requester->id;
+    (void)slice_cut(&object, '/');
+    return object.len ? object : requester->id;
 }
 
 static int compare_alias_requesters(const struct alias_requester *a,
@@ -231,7 +192,7 @@ static int compare_alias_requesters(const struct alias_requester *a,
         return a->created_s < b->created_s ? -1 : 1;
     }
     int d = slice_compare(alias_object(a), alias_object(b));
-    return d ? d : slice_compare(alias_requester_id(a), alias_requester_id(b));
+    return d ? d : slice_compare(a->id, b->id);
 }
 
 static const struct alias_requester *alias_winner(const struct alias_name *name)
@@ -243,7 +204,7 @@ static void tell_alias_target(struct external_aliases *aliases,
                               const struct alias_requester *requester)
 {
     if (requester && requester->target) {
-        aliases->config.changed(aliases->config.data, alias_target_id(requester->target));
+        aliases->config.changed(aliases->config.data, requester->target->id);
     }
 }
 
@@ -268,10 +229,7 @@ static struct alias_name *get_alias_name(struct external_aliases *aliases, struc
 {
     struct alias_name *name = key_table_find(&aliases->names, key);
     if (!name) {
-        name = xcalloc(1, sizeof(*name) + key.len);
-        memcpy(name->key, key.ptr, key.len);
-        name->key_len = key.len;
-        (void)key_table_put(&aliases->names, name);
+        name = key_table_add(&aliases->names, key, sizeof(*name));
         aliases->counts.names++;
     }
     return name;
@@ -328,7 +286,7 @@ static void remove_alias_claim(struct external_aliases *aliases, struct alias_cl
         tell_alias_target(aliases, alias_winner(name));
     }
     if (!name->count) {
-        (void)key_table_take(&aliases->names, alias_name_key(name));
+        (void)key_table_take(&aliases->names, name->key);
         free(name->claims);
         free(name);
         aliases->counts.names--;
@@ -351,8 +309,7 @@ static void place_alias_claim(struct external_aliases *aliases, struct alias_cla
         (space->claims >= EXTERNAL_ALIASES_NAMESPACE_MAX ||
          (requester->rank == ALIAS_OF_SERVICE && index >= EXTERNAL_ALIASES_OBJECT_MAX));
     claim->verdict =
-        !is_name ? OVERRIDE_NO_NAME
-                 : override_zones_judge(aliases->config.zones, &name, alias_space_ns(space));
+        !is_name ? OVERRIDE_NO_NAME : override_zones_judge(aliases->config.zones, &name, space->ns);
     if (claim->verdict == OVERRIDE_ALLOWED && is_beyond) {
         claim->verdict = OVERRIDE_TOO_MANY;
     }
@@ -405,7 +362,7 @@ static void drop_alias_requester(struct external_aliases *aliases,
         displace_alias_claim(aliases, &requester->claims[i]);
     }
     tell_alias_target(aliases, requester);
-    (void)key_table_take(&aliases->requesters, alias_requester_id(requester));
+    (void)key_table_take(&aliases->requesters, requester->id);
     free_alias_claims(requester);
     leave_alias_target(aliases, requester);
     leave_alias_space(aliases, requester);
@@ -416,9 +373,8 @@ static void add_alias_requester(struct external_aliases *aliases,
                                 const struct alias_owner_object *owner_object,
                                 const struct slice *names, size_t count)
 {
-    struct alias_requester *requester = xcalloc(1, sizeof(*requester) + owner_object->id.len);
-    memcpy(requester->id, owner_object->id.ptr, owner_object->id.len);
-    requester->id_len = owner_object->id.len;
+    struct alias_requester *requester =
+        key_table_add(&aliases->requesters, owner_object->id, sizeof(*requester));
     requester->rank = owner_object->rank;
     requester->created_s = owner_object->created_s;
     requester->target =
@@ -426,7 +382,6 @@ static void add_alias_requester(struct external_aliases *aliases,
     requester->space = get_alias_space(aliases, owner_object->ns);
     requester->claims = xcalloc(count, sizeof(*requester->claims));
     requester->count = count;
-    (void)key_table_put(&aliases->requesters, requester);
     join_alias_requester(requester);
     for (size_t i = 0; i < count; i++) {
         requester->claims[i] = (struct alias_claim){.requester = requester,
@@ -441,9 +396,10 @@ static bool asks_the_same(const struct alias_requester *requester,
                           size_t count)
 {
     enum { PREFIX_LEN = sizeof(ALIAS_PREFIX) - 1 };
-    struct slice target = requester->target ? slice_of(requester->target->id + PREFIX_LEN,
-                                                       requester->target->id_len - PREFIX_LEN)
-                                            : slice_of(NULL, 0);
+    struct slice target = requester->target ? requester->target->id : slice_of(NULL, 0);
+    if (target.len) {
+        target = slice_of(target.ptr + PREFIX_LEN, target.len - PREFIX_LEN);
+    }
     bool is_same = requester->count == count && requester->rank == owner_object->rank &&
                    requester->created_s == owner_object->created_s &&
                    slice_equal(target, owner_object->target);
@@ -495,7 +451,7 @@ void external_aliases_tell(struct external_aliases *aliases, struct slice target
     char *id = xasprintf(ALIAS_PREFIX "%.*s", (int)target.len, target.ptr);
     const struct alias_target *found = key_table_find(&aliases->targets, slice_str(id));
     if (found) {
-        aliases->config.changed(aliases->config.data, alias_target_id(found));
+        aliases->config.changed(aliases->config.data, found->id);
     }
     free(id);
 }
@@ -598,7 +554,7 @@ void external_aliases_build(struct external_aliases *aliases, struct slice owner
             if (!name) {
                 continue;
             }
-            struct slice name_key = alias_name_key(name);
+            struct slice name_key = name->key;
             buf_clear(&key);
             buf_append_slice(&key, name_key);
             buf_append_char(&key, '/');
@@ -623,7 +579,7 @@ struct slice external_aliases_owner(const struct external_aliases *aliases, stru
     const struct alias_name *name = key_table_find(&aliases->names, name_key);
     const struct alias_requester *winner = name ? alias_winner(name) : NULL;
     *ret_is_config = winner && !winner->target;
-    return winner && winner->target ? alias_target_id(winner->target) : slice_of(NULL, 0);
+    return winner && winner->target ? winner->target->id : slice_of(NULL, 0);
 }
 
 void external_aliases_each(const struct external_aliases *aliases, struct slice owner,
@@ -639,9 +595,9 @@ void external_aliases_each(const struct external_aliases *aliases, struct slice 
             assert(!name || winner); /* this claim at least */
             const struct alias_view view = {
                 .name = slice_str(claim->text),
-                .key = name ? alias_name_key(name) : slice_of(NULL, 0),
-                .owner_object = alias_requester_id(requester),
-                .winner = winner ? alias_requester_id(winner) : slice_of(NULL, 0),
+                .key = name ? name->key : slice_of(NULL, 0),
+                .owner_object = requester->id,
+                .winner = winner ? winner->id : slice_of(NULL, 0),
                 .is_won = winner && winner->target == target,
                 .label = target->label,
                 .verdict = claim->verdict,

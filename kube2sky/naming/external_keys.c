@@ -13,19 +13,17 @@
 
 /* A name with keys of somebody else. */
 struct external_name {
+    struct slice key;
     LIST_HEAD(external_name_keys, external_key) keys;
-    size_t len;
-    char key[];
 };
 
 struct external_key {
+    struct slice key;
     struct external_name *name; /* NULL: it is ours */
     LIST_ENTRY(external_key) of_name;
     char *owner; /* NULL: it is somebody else's */
     int64_t revision;
     uint32_t generation;
-    uint32_t len;
-    char key[];
 };
 
 struct external_keys {
@@ -34,24 +32,12 @@ struct external_keys {
     size_t others;
 };
 
-static struct slice external_key_text(const void *thing)
-{
-    const struct external_key *key = thing;
-    return slice_of(key->key, key->len);
-}
-
-static struct slice external_name_text(const void *thing)
-{
-    const struct external_name *name = thing;
-    return slice_of(name->key, name->len);
-}
-
 struct external_keys *external_keys_new(const struct external_keys_config *config)
 {
     struct external_keys *keys = xcalloc(1, sizeof(*keys));
     keys->config = *config;
-    key_table_init(&keys->keys, external_key_text);
-    key_table_init(&keys->names, external_name_text);
+    key_table_init_keyed(&keys->keys);
+    key_table_init_keyed(&keys->names);
     return keys;
 }
 
@@ -100,10 +86,7 @@ static void join_external_name(struct external_keys *keys, struct external_key *
 {
     struct external_name *name = key_table_find(&keys->names, text);
     if (!name) {
-        name = xcalloc(1, sizeof(*name) + text.len);
-        memcpy(name->key, text.ptr, text.len);
-        name->len = text.len;
-        (void)key_table_put(&keys->names, name);
+        name = key_table_add(&keys->names, text, sizeof(*name));
     }
     key->name = name;
     LIST_INSERT_HEAD(&name->keys, key, of_name);
@@ -120,9 +103,9 @@ static void leave_external_name(struct external_keys *keys, struct external_key 
     LIST_REMOVE(key, of_name);
     key->name = NULL;
     keys->others--;
-    keys->config.changed(keys->config.data, external_name_text(name));
+    keys->config.changed(keys->config.data, name->key);
     if (LIST_EMPTY(&name->keys)) {
-        (void)key_table_take(&keys->names, external_name_text(name));
+        (void)key_table_take(&keys->names, name->key);
         free(name);
     }
 }
@@ -131,7 +114,7 @@ static void leave_external_name(struct external_keys *keys, struct external_key 
 
 static void drop_external_key(struct external_keys *keys, struct external_key *key)
 {
-    (void)key_table_take(&keys->keys, external_key_text(key));
+    (void)key_table_take(&keys->keys, key->key);
     leave_external_name(keys, key);
     free(key->owner);
     free(key);
@@ -148,19 +131,13 @@ void external_keys_delete(struct external_keys *keys, struct slice text)
 static struct external_key *get_external_key(struct external_keys *keys, struct slice text)
 {
     struct external_key *key = key_table_find(&keys->keys, text);
-    if (!key) {
-        key = xcalloc(1, sizeof(*key) + text.len);
-        memcpy(key->key, text.ptr, text.len);
-        key->len = (uint32_t)text.len;
-        (void)key_table_put(&keys->keys, key);
-    }
-    return key;
+    return key ? key : key_table_add(&keys->keys, text, sizeof(*key));
 }
 
 static void set_external_name(struct external_keys *keys, struct external_key *key,
                               struct slice name)
 {
-    if (key->name && slice_equal(external_name_text(key->name), name)) {
+    if (key->name && slice_equal(key->name->key, name)) {
         return;
     }
     leave_external_name(keys, key);
@@ -217,7 +194,7 @@ bool external_keys_has_other(const struct external_keys *keys, struct slice name
 {
     const struct external_name *name = key_table_find(&keys->names, name_key);
     const struct external_key *key = name ? LIST_FIRST(&name->keys) : NULL;
-    while (key && is_exempt && is_exempt(data, external_key_text(key))) {
+    while (key && is_exempt && is_exempt(data, key->key)) {
         key = LIST_NEXT(key, of_name);
     }
     return key != NULL;

@@ -26,10 +26,9 @@ struct route_kind {
 };
 
 struct route_entry {
+    struct slice id; /* "default/shop" */
     struct kube_object *object;
     uint32_t generation;
-    size_t id_len;
-    char id[]; /* "default/shop" */
 };
 
 struct route_table {
@@ -37,12 +36,6 @@ struct route_table {
     struct external_aliases *aliases;
     struct route_kind kinds[KUBE_KIND_COUNT];
 };
-
-static struct slice route_entry_id(const void *thing)
-{
-    const struct route_entry *entry = thing;
-    return slice_of(entry->id, entry->id_len);
-}
 
 /* ---- Holding names ---- */
 
@@ -90,7 +83,7 @@ struct route_table *route_table_new(const struct route_rules *rules,
     table->rules = rules;
     table->aliases = aliases;
     for (size_t i = 0; i < KUBE_KIND_COUNT; i++) {
-        key_table_init(&table->kinds[i].objects, route_entry_id);
+        key_table_init_keyed(&table->kinds[i].objects);
         table->kinds[i].lists_wanted = list_counts[i];
         table->kinds[i].lists = xcalloc(list_counts[i], sizeof(struct route_list));
     }
@@ -234,7 +227,7 @@ static struct route_list *route_list_of(struct route_kind *kind, const char *ns)
 static void remove_route_entry(struct route_table *table, enum kube_kind kind,
                                struct route_entry *entry)
 {
-    (void)key_table_take(&table->kinds[kind].objects, route_entry_id(entry));
+    (void)key_table_take(&table->kinds[kind].objects, entry->id);
     route_table_claim_of(table, entry->object, true);
     kube_object_free(entry->object);
     free(entry);
@@ -265,14 +258,10 @@ static struct route_entry *find_route_entry(const struct route_table *table, enu
 static struct route_entry *add_route_entry(struct route_table *table,
                                            const struct kube_object *object)
 {
-    size_t id_len = strlen(object->ns) + 1 + strlen(object->name);
-    struct route_entry *entry = xcalloc(1, sizeof(*entry) + id_len);
-    size_t ns_len = strlen(object->ns);
-    entry->id_len = id_len;
-    memcpy(entry->id, object->ns, ns_len);
-    entry->id[ns_len] = '/';
-    memcpy(entry->id + ns_len + 1, object->name, id_len - ns_len - 1);
-    (void)key_table_put(&table->kinds[object->kind].objects, entry);
+    char *id = xasprintf("%s/%s", object->ns, object->name);
+    struct route_entry *entry =
+        key_table_add(&table->kinds[object->kind].objects, slice_str(id), sizeof(*entry));
+    free(id);
     return entry;
 }
 

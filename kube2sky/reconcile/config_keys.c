@@ -77,26 +77,19 @@ int config_document_read(struct slice text, void (*fn)(void *data, struct slice 
 /* ---- The keys ---- */
 
 struct config_key {
+    struct slice key;
     int64_t revision; /* 0: not in etcd */
     uint64_t hash;    /* of the value */
     uint32_t generation;
-    uint32_t key_len;
     bool is_listed;
     bool is_gone; /* a transaction has found it absent; the mirror alone does not prove that */
-    char key[];
 };
-
-static struct slice config_keys_key_of(const void *thing)
-{
-    const struct config_key *key = thing;
-    return slice_of(key->key, key->key_len);
-}
 
 void config_keys_init(struct config_keys *keys, const struct ownership *ownership,
                       const char *domain)
 {
     *keys = (struct config_keys){.ownership = ownership};
-    key_table_init(&keys->table, config_keys_key_of);
+    key_table_init_keyed(&keys->table);
     config_map_init(&keys->wanted);
     keys->document_key = etcd_writer_key(slice_str(domain), CONFIG_DOCUMENT_NAME);
     buf_init(&keys->document, CONFIG_DOCUMENT_MAX);
@@ -127,19 +120,13 @@ bool config_keys_want(struct config_keys *keys, struct config_map *map)
 static struct config_key *config_keys_get(struct config_keys *keys, struct slice text)
 {
     struct config_key *key = key_table_find(&keys->table, text);
-    if (!key) {
-        key = xcalloc(1, sizeof(*key) + text.len);
-        key->key_len = (uint32_t)text.len;
-        memcpy(key->key, text.ptr, text.len);
-        (void)key_table_put(&keys->table, key);
-    }
-    return key;
+    return key ? key : key_table_add(&keys->table, text, sizeof(*key));
 }
 
 static void forget_if_empty(struct config_keys *keys, struct config_key *key)
 {
     if (!key->revision && !key->is_listed) {
-        (void)key_table_take(&keys->table, config_keys_key_of(key));
+        (void)key_table_take(&keys->table, key->key);
         free(key);
     }
 }
@@ -203,7 +190,7 @@ bool config_keys_put(struct config_keys *keys, const struct etcd_kv *kv, uint32_
 
 static bool config_keys_drop(struct config_keys *keys, struct config_key *key)
 {
-    bool is_concerned = key->is_listed || config_keys_is_wanted(keys, config_keys_key_of(key));
+    bool is_concerned = key->is_listed || config_keys_is_wanted(keys, key->key);
     key->revision = 0;
     forget_if_empty(keys, key);
     return is_concerned;
@@ -341,8 +328,8 @@ static void plan_put(struct config_keys *keys, const struct desired_record *reco
 
 static int config_keys_compare_keys(const void *a, const void *b)
 {
-    return slice_compare(config_keys_key_of(*(struct config_key *const *)a),
-                         config_keys_key_of(*(struct config_key *const *)b));
+    return slice_compare((*(struct config_key *const *)a)->key,
+                         (*(struct config_key *const *)b)->key);
 }
 
 /* Returns the listed keys in byte order, so that plans read well. The caller frees the array. */
@@ -375,8 +362,8 @@ static void config_keys_plan_deletes(const struct config_keys *keys, struct plan
     size_t count = 0;
     struct config_key **list = sorted_list(keys, &count);
     for (size_t i = 0; i < count; i++) {
-        if (may_be_there(list[i]) && !is_to_stay(keys, config_keys_key_of(list[i]))) {
-            struct etcd_op op = {.kind = ETCD_OP_DELETE, .key = config_keys_key_of(list[i])};
+        if (may_be_there(list[i]) && !is_to_stay(keys, list[i]->key)) {
+            struct etcd_op op = {.kind = ETCD_OP_DELETE, .key = list[i]->key};
             plan_add(plan, &op, list[i]->revision);
         }
     }
@@ -461,7 +448,7 @@ static bool config_keys_make_document(struct config_keys *keys, const struct pla
     buf_clear(text);
     config_document_begin(buf_slice(&keys->wanted.nameservers), text);
     while (i < count || j < plan->put_count) {
-        struct slice listed = i < count ? config_keys_key_of(list[i]) : slice_of(NULL, 0);
+        struct slice listed = i < count ? list[i]->key : slice_of(NULL, 0);
         struct slice put = j < plan->put_count ? plan_get(plan, j).key : slice_of(NULL, 0);
         int d = !listed.len ? 1 : !put.len ? -1 : slice_compare(listed, put);
         config_document_add(d <= 0 ? listed : put, text);

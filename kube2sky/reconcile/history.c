@@ -26,29 +26,17 @@ struct history {
     int64_t last_revision; /* the last one that was charged */
 };
 
-static struct slice history_name_of(const void *thing)
-{
-    const struct spender *spender = thing;
-    return spender->name;
-}
-
 struct history *history_new(uint64_t share_bytes)
 {
     struct history *history = xcalloc(1, sizeof(*history));
     history->share_bytes = share_bytes;
-    key_table_init(&history->table, history_name_of);
+    key_table_init_keyed(&history->table);
     return history;
 }
 
 void history_forget(struct history *history)
 {
-    size_t at = 0;
-    for (struct spender *spender = key_table_next(&history->table, &at); spender;
-         at++, spender = key_table_next(&history->table, &at)) {
-        free(spender);
-    }
-    key_table_fini(&history->table);
-    key_table_init(&history->table, history_name_of);
+    key_table_fini_things(&history->table);
     history->over_count = 0;
     history->most_bytes = 0;
     history->mark = 0;
@@ -70,17 +58,11 @@ uint64_t history_op_bytes(const struct etcd_op *op)
                                    : 2 * revision_bytes + DELETED_VALUE_BYTES;
 }
 
-/* Returns the namespace's spender, created if need be. The name follows the struct. */
+/* Returns the namespace's spender, created if need be. */
 static struct spender *get_spender(struct history *history, struct slice ns)
 {
     struct spender *spender = key_table_find(&history->table, ns);
-    if (!spender) {
-        spender = xcalloc(1, sizeof(*spender) + ns.len);
-        memcpy(spender + 1, ns.ptr, ns.len);
-        spender->name = slice_of(spender + 1, ns.len);
-        (void)key_table_put(&history->table, spender);
-    }
-    return spender;
+    return spender ? spender : key_table_add(&history->table, ns, sizeof(*spender));
 }
 
 static bool reconcile_history_is_over(const struct history *history, const struct spender *spender)

@@ -18,17 +18,11 @@ struct owner_groups {
     struct turns sending[];
 };
 
-static struct slice owner_groups_name_of(const void *thing)
-{
-    const struct owner_group *group = thing;
-    return group->name;
-}
-
 struct owner_groups *owner_groups_new(size_t class_count)
 {
     struct owner_groups *groups =
         xcalloc(1, sizeof(*groups) + class_count * sizeof(groups->sending[0]));
-    key_table_init(&groups->table, owner_groups_name_of);
+    key_table_init_keyed(&groups->table);
     groups->class_count = class_count;
     groups->claiming.quantum = OWNER_GROUP_QUANTUM_RECORDS;
     groups->placing.quantum = 1;
@@ -63,19 +57,6 @@ static struct slice group_name(const struct owner *owner)
     return len ? slice_of(owner->id.ptr, len) : owner_namespace(owner);
 }
 
-/* Creates a group; its name follows the struct. */
-static struct owner_group *group_new(struct slice name, struct turns *turns)
-{
-    struct owner_group *group = xcalloc(1, sizeof(*group) + name.len);
-    memcpy(group + 1, name.ptr, name.len);
-    group->name = slice_of(group + 1, name.len);
-    group->turns = turns;
-    group->sending.who = group;
-    group->claiming.who = group;
-    group->placing.who = group;
-    return group;
-}
-
 struct owner_group *owner_groups_find(const struct owner_groups *groups, const struct owner *owner)
 {
     return key_table_find(&groups->table, group_name(owner));
@@ -85,8 +66,11 @@ void owner_groups_join(struct owner_groups *groups, struct owner *owner)
 {
     struct owner_group *group = owner_groups_find(groups, owner);
     if (!group) {
-        group = group_new(group_name(owner), &groups->sending[owner->class]);
-        (void)key_table_put(&groups->table, group);
+        group = key_table_add(&groups->table, group_name(owner), sizeof(*group));
+        group->turns = &groups->sending[owner->class];
+        group->sending.who = group;
+        group->claiming.who = group;
+        group->placing.who = group;
     }
     group->owner_count++;
     owner->group = group;

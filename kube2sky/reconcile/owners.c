@@ -32,12 +32,6 @@ struct owners {
     struct lacking lacking;
 };
 
-static struct slice owners_id_of(const void *thing)
-{
-    const struct owner *owner = thing;
-    return owner->id;
-}
-
 struct slice owner_namespace(const struct owner *owner)
 {
     struct slice id = owner->id;
@@ -98,7 +92,7 @@ struct owners *owners_new(const struct ownership *ownership)
     struct owners *owners = xcalloc(1, sizeof(*owners));
     owners->ownership = ownership;
     owners->groups = owner_groups_new(OWNER_CLASSES);
-    key_table_init(&owners->table, owners_id_of);
+    key_table_init_keyed(&owners->table);
     key_table_init(&owners->addresses, owners_label_of);
     return owners;
 }
@@ -240,19 +234,15 @@ static void set_state(struct owners *owners, struct owner *owner, enum owner_sta
     }
 }
 
-/* Returns the owner, created if need be. The id follows the struct. */
 struct owner *owners_get(struct owners *owners, struct slice id)
 {
     struct owner *owner = owners_find(owners, id);
     if (owner) {
         return owner;
     }
-    owner = xcalloc(1, sizeof(*owner) + id.len);
-    memcpy(owner + 1, id.ptr, id.len);
-    owner->id = slice_of(owner + 1, id.len);
+    owner = key_table_add(&owners->table, id, sizeof(*owner));
     owner->class = owners_class_of(id);
     owners->counts[owner->class][OWNER_SETTLED]++;
-    (void)key_table_put(&owners->table, owner);
     owner_groups_join(owners->groups, owner);
     owners_add_address(owners, owner);
     return owner;

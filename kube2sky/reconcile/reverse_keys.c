@@ -1,6 +1,5 @@
 #include "kube2sky/reconcile/reverse_keys_internal.h"
 
-#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,10 +8,9 @@
 #include "kube2sky/reconcile/owners_internal.h"
 
 struct reverse_lock {
+    struct slice key;
     struct owner *owner;
     struct reverse_lock *next; /* of the same owner */
-    size_t len;
-    char key[];
 };
 
 struct reverse_keys {
@@ -26,35 +24,19 @@ static struct slice reverse_keys_key_of(const void *thing)
     return slice_of(key->key, key->len);
 }
 
-static struct slice key_of_lock(const void *thing)
-{
-    const struct reverse_lock *lock = thing;
-    return slice_of(lock->key, lock->len);
-}
-
 struct reverse_keys *reverse_keys_new(void)
 {
     struct reverse_keys *keys = xcalloc(1, sizeof(*keys));
     key_table_init(&keys->table, reverse_keys_key_of);
-    key_table_init(&keys->locks, key_of_lock);
+    key_table_init_keyed(&keys->locks);
     return keys;
-}
-
-static void free_all(struct key_table *table)
-{
-    size_t at = 0;
-    for (void *thing = key_table_next(table, &at); thing;
-         at++, thing = key_table_next(table, &at)) {
-        free(thing);
-    }
-    key_table_fini(table);
 }
 
 void reverse_keys_free(struct reverse_keys *keys)
 {
     if (keys) {
-        free_all(&keys->table);
-        free_all(&keys->locks);
+        key_table_fini_things(&keys->table);
+        key_table_fini_things(&keys->locks);
         free(keys);
     }
 }
@@ -139,13 +121,10 @@ struct owner *reverse_keys_locker(const struct reverse_keys *keys, struct slice 
 
 void reverse_keys_lock(struct reverse_keys *keys, struct slice key, struct owner *owner)
 {
-    struct reverse_lock *lock = xmalloc(sizeof(*lock) + key.len);
-    *lock = (struct reverse_lock){.owner = owner, .next = owner->locks, .len = key.len};
-    memcpy(lock->key, key.ptr, key.len);
+    struct reverse_lock *lock = key_table_add(&keys->locks, key, sizeof(*lock));
+    lock->owner = owner;
+    lock->next = owner->locks;
     owner->locks = lock;
-    struct reverse_lock *before = key_table_put(&keys->locks, lock);
-    assert(!before);
-    (void)before;
 }
 
 void reverse_keys_unlock(struct reverse_keys *keys, struct owner *owner)
@@ -153,7 +132,7 @@ void reverse_keys_unlock(struct reverse_keys *keys, struct owner *owner)
     while (owner->locks) {
         struct reverse_lock *lock = owner->locks;
         owner->locks = lock->next;
-        (void)key_table_take(&keys->locks, key_of_lock(lock));
+        (void)key_table_take(&keys->locks, lock->key);
         free(lock);
     }
 }

@@ -134,3 +134,30 @@ UNIT_TEST(test_a_search_touches_nothing_else)
     assert_int_equal(touched, THINGS / 2);
     key_table_fini(&table);
 }
+
+/* A thing has a copy of its key in its own block, and may be longer than the key. */
+UNIT_TEST(test_things_that_begin_with_their_key)
+{
+    struct numbered {
+        struct slice key;
+        unsigned number;
+    };
+    static const char *const texts[] = {"web", "", "a\0b"};
+    static const size_t lengths[] = {3, 0, 3};
+    struct key_table table;
+    key_table_init_keyed(&table);
+    for (unsigned i = 0; i < 3; i++) {
+        char text[4];
+        memcpy(text, texts[i], lengths[i]);
+        struct numbered *thing = key_table_add(&table, slice_of(text, lengths[i]), sizeof(*thing));
+        assert_int_equal(thing->number, 0);
+        assert_int_equal(thing->key.ptr[thing->key.len], '\0');
+        thing->number = i;
+    }
+    for (unsigned i = 0; i < 3; i++) {
+        const struct numbered *thing = key_table_find(&table, slice_of(texts[i], lengths[i]));
+        assert_int_equal(thing->number, i);
+    }
+    assert_null(key_table_find(&table, slice_str("a")));
+    key_table_fini_things(&table);
+}
