@@ -95,20 +95,6 @@ int fields_get_string(const json_t *object, const char *key, const char **ret_te
     return rc;
 }
 
-int fields_get_version(const json_t *metadata, const char **ret_version, struct err *err)
-{
-    const char *version = "";
-    int rc = fields_get_string(metadata, "resourceVersion", &version, err);
-    if (rc == 0 && strlen(version) > KUBE_VERSION_MAX) {
-        return err_set(err, ERR_TOO_LARGE, "resourceVersion: longer than %d bytes",
-                       KUBE_VERSION_MAX);
-    }
-    if (rc == 0) {
-        *ret_version = version;
-    }
-    return rc;
-}
-
 int fields_get_bool(const json_t *object, const char *key, bool *ret_value, struct err *err)
 {
     json_t *value = json_object_get(object, key);

@@ -30,10 +30,6 @@ int fields_get_array(const json_t *object, const char *key, json_t **ret_value,
 int fields_get_string(const json_t *object, const char *key, const char **ret_text,
                       struct err *err) MUST_CHECK;
 
-/* Gets resourceVersion; "" when absent. Fails with ERR_TOO_LARGE above KUBE_VERSION_MAX. */
-int fields_get_version(const json_t *metadata, const char **ret_version,
-                       struct err *err) MUST_CHECK;
-
 /* Gets a boolean; *ret_value is unchanged when absent. */
 int fields_get_bool(const json_t *object, const char *key, bool *ret_value,
                     struct err *err) MUST_CHECK;

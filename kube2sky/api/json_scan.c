@@ -1,6 +1,6 @@
 #include "kube2sky/api/json_scan_internal.h"
 
-static bool json_scan_is_blank(char c)
+bool json_scan_is_blank(char c)
 {
     return c == ' ' || c == '\t' || c == '\r' || c == '\n';
 }
@@ -23,69 +23,59 @@ static bool json_scan_accept(struct json_scan *scan, char c)
     return false;
 }
 
-/* Skips from after the opening quote to after the closing one. */
-static bool skip_string(struct json_scan *scan)
+/* ---- Values ---- */
+
+/* Tracks strings and bracket depth from byte to byte. Returns true if the byte ends the value. */
+static bool ends_value(struct json_value *value, char c)
 {
-    while (scan->pos < scan->end) {
-        char c = *scan->pos++;
-        if (c == '"') {
-            return true;
-        }
-        if (c == '\\' && scan->pos < scan->end) {
-            scan->pos++;
-        }
+    if (value->is_escaped) {
+        value->is_escaped = false;
+    } else if (value->is_in_string) {
+        value->is_escaped = c == '\\';
+        value->is_in_string = c != '"';
+        return c == '"' && value->depth == 0;
+    } else if (c == '"') {
+        value->is_in_string = true;
+    } else if (c == '{' || c == '[') {
+        value->depth++;
+    } else if (c == '}' || c == ']') {
+        return --value->depth == 0;
     }
     return false;
 }
 
-/* Skips an object or array up to its closing bracket. It does not check that brackets match in
- * kind: callers parse the text between. */
-static bool skip_nested(struct json_scan *scan)
+bool json_value_take(struct json_value *value, struct slice text, struct slice *ret_value)
 {
-    size_t depth = 0;
-    while (scan->pos < scan->end) {
-        char c = *scan->pos++;
-        if (c == '"') {
-            if (!skip_string(scan)) {
-                return false;
-            }
-        } else if (c == '{' || c == '[') {
-            depth++;
-        } else if ((c == '}' || c == ']') && --depth == 0) {
+    char first = text.ptr[0];
+    bool is_scalar = first != '{' && first != '[' && first != '"';
+    for (size_t i = value->scanned; i < text.len; i++) {
+        char c = text.ptr[i];
+        bool is_behind = is_scalar && (json_scan_is_blank(c) || c == ',' || c == '}' || c == ']');
+        if (is_behind || (!is_scalar && ends_value(value, c))) {
+            *ret_value = slice_of(text.ptr, is_scalar ? i : i + 1);
+            *value = (struct json_value){0};
             return true;
         }
     }
+    value->scanned = text.len;
     return false;
 }
 
-static bool skip_scalar(struct json_scan *scan)
-{
-    const char *start = scan->pos;
-    while (scan->pos < scan->end && !json_scan_is_blank(*scan->pos) && *scan->pos != ',' &&
-           *scan->pos != '}' && *scan->pos != ']') {
-        scan->pos++;
-    }
-    return scan->pos > start;
-}
+/* ---- Objects ---- */
 
+/* Takes the value behind blanks; a number or word may be cut off by the end of the text. */
 static bool json_scan_take_value(struct json_scan *scan, struct slice *ret_value)
 {
+    struct json_value value = {0};
     json_scan_skip_blanks(scan);
-    const char *start = scan->pos;
-    bool ok = false;
-    if (start == scan->end) {
-        return false;
+    struct slice text = slice_of(scan->pos, (size_t)(scan->end - scan->pos));
+    bool is_taken = text.len > 0 && json_value_take(&value, text, ret_value);
+    if (text.len > 0 && !is_taken && !memchr("{[\"", text.ptr[0], 3)) {
+        *ret_value = text;
+        is_taken = true;
     }
-    if (*start == '{' || *start == '[') {
-        ok = skip_nested(scan);
-    } else if (*start == '"') {
-        scan->pos++;
-        ok = skip_string(scan);
-    } else {
-        ok = skip_scalar(scan);
-    }
-    *ret_value = slice_of(start, (size_t)(scan->pos - start));
-    return ok;
+    scan->pos += is_taken ? ret_value->len : 0;
+    return is_taken && ret_value->len > 0;
 }
 
 struct json_scan json_scan_object(struct slice text)
@@ -121,19 +111,14 @@ static bool has_next(struct json_scan *scan)
 
 bool json_scan_member(struct json_scan *scan, struct slice *ret_key, struct slice *ret_value)
 {
+    struct slice key;
     if (!has_next(scan)) {
         return false;
     }
-    if (!json_scan_accept(scan, '"')) {
-        scan->failed = true;
-        return false;
+    scan->failed = !json_scan_take_value(scan, &key) || key.ptr[0] != '"' ||
+                   !json_scan_accept(scan, ':') || !json_scan_take_value(scan, ret_value);
+    if (!scan->failed) {
+        *ret_key = slice_of(key.ptr + 1, key.len - 2);
     }
-    const char *key = scan->pos;
-    if (!skip_string(scan)) {
-        scan->failed = true;
-        return false;
-    }
-    *ret_key = slice_of(key, (size_t)(scan->pos - key) - 1);
-    scan->failed = !json_scan_accept(scan, ':') || !json_scan_take_value(scan, ret_value);
     return !scan->failed;
 }

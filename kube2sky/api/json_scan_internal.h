@@ -13,6 +13,21 @@
 
 #include "common/base/slice.h"
 
+/* Holds how far a value has been scanned that arrives in pieces; zero at first. */
+struct json_value {
+    size_t scanned;    /* bytes */
+    size_t depth;      /* open brackets at that point */
+    bool is_in_string; /* or inside a string */
+    bool is_escaped;
+};
+
+/* Takes the value at the start of the text, which has no leading blank and is not empty. Returns
+ * false if it is incomplete: call it again with more bytes. An empty slice: there is no value. It
+ * does not check that brackets match in kind: callers parse the text between. */
+bool json_value_take(struct json_value *value, struct slice text, struct slice *ret_value);
+
+bool json_scan_is_blank(char c);
+
 struct json_scan {
     const char *pos;
     const char *end;

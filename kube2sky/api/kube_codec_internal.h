@@ -3,6 +3,7 @@
 #ifndef KUBE2SKY_API_KUBE_CODEC_INTERNAL_H
 #define KUBE2SKY_API_KUBE_CODEC_INTERNAL_H
 
+#include "kube2sky/api/json_scan_internal.h"
 #include "kube2sky/api/kube_object.h"
 
 /* Slices of the text, empty when absent. */
@@ -22,12 +23,9 @@ struct kube_list_cut {
     /* Used by the codec only; zeroed at first. */
     int step;
     bool has_items;
-    bool is_meta;      /* JSON: the next value is the metadata */
-    size_t scanned;    /* JSON: scanned bytes of an incomplete value */
-    size_t depth;      /* JSON: open brackets at that point */
-    bool is_in_string; /* JSON: inside a string of an incomplete value */
-    bool is_escaped;
-    uint64_t list_left; /* protobuf: bytes of the list within the envelope */
+    bool is_meta;            /* JSON: the next value is the metadata */
+    struct json_value value; /* JSON: the incomplete one */
+    uint64_t list_left;      /* protobuf: bytes of the list within the envelope */
 };
 
 struct kube_codec {
@@ -45,23 +43,12 @@ struct kube_codec {
     /* Finds the name of an object that could not be decoded. */
     struct kube_full_name (*full_name)(struct slice object);
 
-    /* Reads a bookmark's object: its resourceVersion, owned, not empty; and whether it has the
-     * annotation k8s.io/initial-events-end. */
-    int (*bookmark)(struct slice object, char **ret_version, bool *ret_is_initial_end,
-                    struct err *err);
-
     /* Read a Status as an event's object, and as a body. */
     bool (*status)(struct slice object, struct kube_status *ret_status);
     bool (*status_body)(struct slice body, struct kube_status *ret_status);
 };
 
-#define KUBE_INITIAL_END "k8s.io/initial-events-end" /* its value is "true" */
-
 extern const struct kube_codec kube_codec_json;
 extern const struct kube_codec kube_codec_proto;
-
-/* Validates a list's version or token and replaces *text (owned) with it. */
-int kube_replace_text(char **text, struct slice value, const char *key, size_t max,
-                      struct err *err) MUST_CHECK;
 
 #endif

@@ -12,19 +12,6 @@ static const struct kube_codec *codec_of(enum kube_encoding encoding)
     return encoding == KUBE_PROTOBUF ? &kube_codec_proto : &kube_codec_json;
 }
 
-int kube_replace_text(char **text, struct slice value, const char *key, size_t max, struct err *err)
-{
-    if (value.len > max) {
-        return err_set(err, ERR_TOO_LARGE, "%s: longer than %zu bytes", key, max);
-    }
-    if (value.len > 0 && memchr(value.ptr, '\0', value.len)) {
-        return err_set(err, ERR_SYNTAX, "%s: contains a NUL", key);
-    }
-    free(*text);
-    *text = xstrndup(value.len ? value.ptr : "", value.len);
-    return 0;
-}
-
 /* Decodes an object, perhaps garbled. Returns NULL if its name is unknown, with the reason in
  * err. */
 static struct kube_object *api_kube_decode(enum kube_encoding encoding, enum kube_kind kind,
@@ -219,7 +206,7 @@ int kube_decode_event(enum kube_encoding encoding, enum kube_kind kind, struct s
         decode_change(encoding, kind, KUBE_EVENT_DELETE, object, &event, err);
     } else if (slice_equal(type, slice_str("BOOKMARK"))) {
         event.kind = KUBE_EVENT_BOOKMARK;
-        rc = codec->bookmark(object, &event.resource_version, &event.is_initial_end, err);
+        rc = kube_bookmark_decode(encoding, object, &event, err);
         rc = rc < 0 ? err_wrap(err, rc, "bookmark") : 0;
     } else if (slice_equal(type, slice_str("ERROR"))) {
         decode_error(codec, object, &event, err);

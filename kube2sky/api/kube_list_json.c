@@ -7,6 +7,7 @@
 #include "kube2sky/api/fields_json_internal.h"
 #include "kube2sky/api/json_scan_internal.h"
 #include "kube2sky/api/kube_codec_internal.h"
+#include "kube2sky/api/kube_object_decode_internal.h"
 
 static void free_json(json_t **json)
 {
@@ -72,68 +73,6 @@ static int no_array(struct err *err)
     return err_set(err, ERR_SYNTAX, "items: not a JSON array, or cut short");
 }
 
-static int kube_list_json_decode_list_meta(struct slice text, struct kube_list_meta *meta,
-                                           struct err *err)
-{
-    CLEANUP_JSON json_t *json = fields_parse(text, err);
-    const char *version = NULL;
-    const char *token = NULL;
-    int rc = json ? 0 : ERR_SYNTAX;
-    if (rc == 0 && (rc = fields_get_version(json, &version, err)) == 0 &&
-        (rc = fields_get_string(json, "continue", &token, err)) == 0 &&
-        (rc = kube_replace_text(&meta->resource_version, slice_str(version), "resourceVersion",
-                                KUBE_VERSION_MAX, err)) == 0) {
-        rc = kube_replace_text(&meta->continue_token, slice_str(token), "continue",
-                               KUBE_CONTINUE_MAX, err);
-    }
-    return rc < 0 ? err_wrap(err, rc, "metadata") : 0;
-}
-
-/* Tracks strings and bracket depth from byte to byte. Returns true if the byte ends the value. */
-static bool ends_value(struct kube_list_cut *cut, char c)
-{
-    if (cut->is_escaped) {
-        cut->is_escaped = false;
-    } else if (cut->is_in_string) {
-        cut->is_escaped = c == '\\';
-        cut->is_in_string = c != '"';
-        return c == '"' && cut->depth == 0;
-    } else if (c == '"') {
-        cut->is_in_string = true;
-    } else if (c == '{' || c == '[') {
-        cut->depth++;
-    } else if (c == '}' || c == ']') {
-        return --cut->depth == 0;
-    }
-    return false;
-}
-
-static bool kube_list_json_is_blank(char c)
-{
-    return c == ' ' || c == '\t' || c == '\r' || c == '\n';
-}
-
-/* Takes the value at the start of the text. Returns false if it is incomplete; an empty text is no
- * value. */
-static bool kube_list_json_take_value(struct kube_list_cut *cut, struct slice text,
-                                      struct slice *ret_value)
-{
-    char first = text.ptr[0];
-    bool is_scalar = first != '{' && first != '[' && first != '"';
-    for (size_t i = cut->scanned; i < text.len; i++) {
-        char c = text.ptr[i];
-        bool is_behind =
-            is_scalar && (kube_list_json_is_blank(c) || c == ',' || c == '}' || c == ']');
-        if (is_behind || (!is_scalar && ends_value(cut, c))) {
-            *ret_value = slice_of(text.ptr, is_scalar ? i : i + 1);
-            cut->scanned = 0;
-            return true;
-        }
-    }
-    cut->scanned = text.len;
-    return false;
-}
-
 /* Takes a key with its colon; sets *ret_used to 0 if they are incomplete. */
 static int kube_list_json_take_key(struct kube_list_cut *cut, struct slice text, size_t *ret_used,
                                    struct err *err)
@@ -142,13 +81,12 @@ static int kube_list_json_take_key(struct kube_list_cut *cut, struct slice text,
     if (text.ptr[0] != '"') {
         return no_list(err);
     }
-    if (!kube_list_json_take_value(cut, text, &key)) {
-        cut->scanned = 0; /* is rescanned with the rest: keys are short */
-        cut->is_in_string = cut->is_escaped = false;
+    if (!json_value_take(&cut->value, text, &key)) {
+        cut->value = (struct json_value){0}; /* is rescanned with the rest: keys are short */
         return 0;
     }
     size_t colon = key.len;
-    while (colon < text.len && kube_list_json_is_blank(text.ptr[colon])) {
+    while (colon < text.len && json_scan_is_blank(text.ptr[colon])) {
         colon++;
     }
     if (colon == text.len) {
@@ -169,14 +107,14 @@ static int take_member(struct kube_list_cut *cut, struct slice text, size_t *ret
 {
     struct slice value;
     int rc = 0;
-    if (!kube_list_json_take_value(cut, text, &value)) {
+    if (!json_value_take(&cut->value, text, &value)) {
         return 0;
     }
     if (value.len == 0) {
         return no_list(err);
     }
     if (cut->is_meta) {
-        rc = kube_list_json_decode_list_meta(value, &cut->meta, err);
+        rc = kube_list_meta_decode(KUBE_JSON, value, &cut->meta, err);
     }
     cut->step = AFTER_VALUE;
     *ret_used = value.len;
@@ -197,7 +135,7 @@ static int open_items(struct kube_list_cut *cut, struct slice text, size_t *ret_
     if (text.ptr[0] != 'n') {
         return no_array(err);
     }
-    if (!kube_list_json_take_value(cut, text, &value)) {
+    if (!json_value_take(&cut->value, text, &value)) {
         return 0;
     }
     cut->step = AFTER_VALUE;
@@ -209,7 +147,7 @@ static int kube_list_json_take_item(struct kube_list_cut *cut, struct slice text
                                     struct err *err)
 {
     struct slice item;
-    if (!kube_list_json_take_value(cut, text, &item)) {
+    if (!json_value_take(&cut->value, text, &item)) {
         return 0;
     }
     if (item.len == 0) {
@@ -272,7 +210,7 @@ static int kube_list_json_cut_list(struct kube_list_cut *cut, struct slice bytes
                                    struct err *err)
 {
     size_t blanks = 0;
-    while (blanks < bytes.len && kube_list_json_is_blank(bytes.ptr[blanks])) {
+    while (blanks < bytes.len && json_scan_is_blank(bytes.ptr[blanks])) {
         blanks++;
     }
     *ret_used = blanks;
@@ -303,33 +241,6 @@ static bool kube_list_json_decode_status(struct slice body, struct kube_status *
     return true;
 }
 
-static bool kube_list_json_is_initial_end(const json_t *metadata)
-{
-    const json_t *annotations = json_object_get(metadata, "annotations");
-    const char *end = json_string_value(json_object_get(annotations, KUBE_INITIAL_END));
-    return end && strcmp(end, "true") == 0;
-}
-
-static int kube_list_json_decode_bookmark(struct slice text, char **ret_version,
-                                          bool *ret_is_initial_end, struct err *err)
-{
-    CLEANUP_JSON json_t *json = fields_parse(text, err);
-    json_t *metadata = NULL;
-    const char *version = NULL;
-    int rc = json ? fields_get_object(json, "metadata", &metadata, err) : ERR_SYNTAX;
-    if (rc == 0) {
-        rc = fields_get_version(metadata, &version, err);
-    }
-    if (rc == 0 && !*version) {
-        rc = err_set(err, ERR_SYNTAX, "metadata.resourceVersion: missing");
-    }
-    if (rc == 0) {
-        *ret_version = xstrdup(version);
-        *ret_is_initial_end = kube_list_json_is_initial_end(metadata);
-    }
-    return rc;
-}
-
 static int kube_list_json_cut_event(struct slice line, struct slice *ret_type,
                                     struct slice *ret_object, struct err *err)
 {
@@ -353,7 +264,6 @@ const struct kube_codec kube_codec_json = {
     .cut_end = kube_list_json_cut_list_end,
     .event = kube_list_json_cut_event,
     .full_name = kube_list_json_find_name,
-    .bookmark = kube_list_json_decode_bookmark,
     .status = kube_list_json_decode_status,
     .status_body = kube_list_json_decode_status,
 };

@@ -5,6 +5,7 @@
 #include "common/base/proto_scan.h"
 #include "common/base/xalloc.h"
 #include "kube2sky/api/kube_codec_internal.h"
+#include "kube2sky/api/kube_object_decode_internal.h"
 
 /* Begins every body and every object of a watch. */
 static const struct slice magic = {"k8s\0", 4};
@@ -16,15 +17,8 @@ enum { TYPE_META_KIND = 2 };
 enum { RAW_EXTENSION_RAW = 1 };
 enum { WATCH_EVENT_TYPE = 1, WATCH_EVENT_OBJECT = 2 };
 enum { LIST_METADATA = 1, LIST_ITEMS = 2 };
-enum { LIST_META_VERSION = 2, LIST_META_CONTINUE = 3 };
 enum { OBJECT_METADATA = 1 };
-enum {
-    OBJECT_META_NAME = 1,
-    OBJECT_META_NAMESPACE = 3,
-    OBJECT_META_VERSION = 6,
-    OBJECT_META_ANNOTATIONS = 12,
-};
-enum { ENTRY_KEY = 1, ENTRY_VALUE = 2 };
+enum { OBJECT_META_NAME = 1, OBJECT_META_NAMESPACE = 3 };
 enum { STATUS_MESSAGE = 3, STATUS_CODE = 6 };
 
 struct envelope {
@@ -67,15 +61,6 @@ static int open_envelope(struct slice body, struct envelope *ret_envelope, struc
     return 0;
 }
 
-/* Finds a field of the object's metadata. */
-static bool find_in_metadata(struct slice object, uint32_t number, struct slice *ret_text)
-{
-    struct slice metadata;
-    *ret_text = slice_of("", 0);
-    return proto_scan_find(object, OBJECT_METADATA, &metadata) &&
-           proto_scan_find(metadata, number, ret_text);
-}
-
 /* Finds the name of an object. The metadata comes first, so errors after it do not matter. */
 static struct kube_full_name kube_list_proto_find_name(struct slice object)
 {
@@ -88,22 +73,6 @@ static struct kube_full_name kube_list_proto_find_name(struct slice object)
 }
 
 /* ---- Lists ---- */
-
-static int kube_list_proto_decode_list_meta(struct slice message, struct kube_list_meta *meta,
-                                            struct err *err)
-{
-    struct slice version, token;
-    if (!proto_scan_find(message, LIST_META_VERSION, &version) ||
-        !proto_scan_find(message, LIST_META_CONTINUE, &token)) {
-        return err_set(err, ERR_SYNTAX, "metadata: not a protobuf message");
-    }
-    int rc = kube_replace_text(&meta->resource_version, version, "resourceVersion",
-                               KUBE_VERSION_MAX, err);
-    if (rc == 0) {
-        rc = kube_replace_text(&meta->continue_token, token, "continue", KUBE_CONTINUE_MAX, err);
-    }
-    return rc < 0 ? err_wrap(err, rc, "metadata") : 0;
-}
 
 /* Says what must come next. */
 enum { AT_MAGIC, IN_ENVELOPE, IN_LIST };
@@ -214,7 +183,7 @@ static int take_list_field(struct kube_list_cut *cut, struct slice bytes, size_t
     }
     struct slice content = slice_of(bytes.ptr + head, (size_t)size - head);
     if (number == LIST_METADATA) {
-        rc = kube_list_proto_decode_list_meta(content, &cut->meta, err);
+        rc = kube_list_meta_decode(KUBE_PROTOBUF, content, &cut->meta, err);
     } else if (number == LIST_ITEMS) {
         cut->on_item(cut->data, content);
     }
@@ -290,35 +259,6 @@ static bool decode_status_body(struct slice body, struct kube_status *ret_status
            kube_list_proto_decode_status(envelope.raw, ret_status);
 }
 
-static bool kube_list_proto_is_initial_end(struct slice metadata)
-{
-    struct proto_scan scan = proto_scan_of(metadata);
-    struct proto_field field;
-    while (proto_scan_next(&scan, &field)) {
-        struct slice key, value;
-        if (field.number == OBJECT_META_ANNOTATIONS &&
-            proto_scan_find(field.bytes, ENTRY_KEY, &key) &&
-            proto_scan_find(field.bytes, ENTRY_VALUE, &value) &&
-            slice_equal(key, slice_str(KUBE_INITIAL_END))) {
-            return slice_equal(value, slice_str("true"));
-        }
-    }
-    return false;
-}
-
-static int kube_list_proto_decode_bookmark(struct slice object, char **ret_version,
-                                           bool *ret_is_initial_end, struct err *err)
-{
-    struct slice version, metadata;
-    if (!find_in_metadata(object, OBJECT_META_VERSION, &version) || version.len == 0) {
-        return err_set(err, ERR_SYNTAX, "metadata.resourceVersion: missing");
-    }
-    (void)proto_scan_find(object, OBJECT_METADATA, &metadata); /* the version is in it */
-    *ret_is_initial_end = kube_list_proto_is_initial_end(metadata);
-    return kube_replace_text(ret_version, version, "metadata.resourceVersion", KUBE_VERSION_MAX,
-                             err);
-}
-
 static int kube_list_proto_cut_event(struct slice message, struct slice *ret_type,
                                      struct slice *ret_object, struct err *err)
 {
@@ -346,7 +286,6 @@ const struct kube_codec kube_codec_proto = {
     .cut_end = kube_list_proto_cut_list_end,
     .event = kube_list_proto_cut_event,
     .full_name = kube_list_proto_find_name,
-    .bookmark = kube_list_proto_decode_bookmark,
     .status = kube_list_proto_decode_status,
     .status_body = decode_status_body,
 };

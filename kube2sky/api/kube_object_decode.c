@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "common/base/utc_time.h"
+#include "common/base/xalloc.h"
 #include "kube2sky/api/fields_internal.h"
 
 #define TOLERATE_UNREADY_ANNOTATION "service.alpha.kubernetes.io/tolerate-unready-endpoints"
@@ -14,11 +15,26 @@
 #define INGRESS_CLASS_ANNOTATION    "kubernetes.io/ingress.class"
 #define ZONE_LABEL                  "topology.kubernetes.io/zone"
 #define TRIGGER_TIME_ANNOTATION     "endpoints.kubernetes.io/last-change-trigger-time"
+#define INITIAL_END                 "k8s.io/initial-events-end" /* its value is "true" */
 
 /* A UUID has 36 bytes. */
 enum { UID_BYTES_MAX = 64 };
 
 /* ---- Metadata ---- */
+
+/* Reads a version, of an object or of a list. */
+static const char *read_version(struct fields_reader *r, const struct fields *metadata,
+                                uint32_t number)
+{
+    const char *version = fields_text(r, metadata, "resourceVersion", number);
+    if (strlen(version) <= KUBE_VERSION_MAX) {
+        return version;
+    }
+    fields_check(
+        r, metadata,
+        err_set(r->err, ERR_TOO_LARGE, "resourceVersion: longer than %d bytes", KUBE_VERSION_MAX));
+    return "";
+}
 
 static void decode_metadata(struct fields_reader *r, const struct fields *object)
 {
@@ -27,19 +43,8 @@ static void decode_metadata(struct fields_reader *r, const struct fields *object
     r->metadata = fields_inner(r, object, "metadata", 1);
     draft->ns = fields_text(r, metadata, "namespace", 3);
     draft->name = fields_text(r, metadata, "name", 1);
-    const char *version = fields_text(r, metadata, "resourceVersion", 6);
-    if (strlen(version) > KUBE_VERSION_MAX) {
-        fields_check(r, metadata,
-                     err_set(r->err, ERR_TOO_LARGE, "resourceVersion: longer than %d bytes",
-                             KUBE_VERSION_MAX));
-        return;
-    }
-    draft->resource_version = version;
+    draft->resource_version = read_version(r, metadata, 6);
     r->labels = fields_map(r, metadata, "labels", 11);
-    if (r->rc < 0) {
-        return;
-    }
-    r->rc = kube_draft_check_name(draft, r->err);
     if (r->rc == 0) {
         r->annotations = fields_map(r, metadata, "annotations", 12);
         fields_leave_out_annotation(r);
@@ -628,11 +633,10 @@ static void decode_object(struct fields_reader *r, const struct fields *object,
                           enum kube_object_part part)
 {
     const enum kube_kind kind = r->draft->object.kind;
-    if (r->encoding == KUBE_JSON && !json_is_object(object->json)) {
-        r->rc = err_set(r->err, ERR_SYNTAX, "expected an object, found %s",
-                        fields_type_name(object->json));
-    }
     decode_metadata(r, object);
+    if (r->rc == 0) {
+        r->rc = kube_draft_check_name(&r->draft->object, r->err);
+    }
     if (r->rc < 0 || part == KUBE_METADATA_ONLY) {
         return;
     }
@@ -643,26 +647,87 @@ static void decode_object(struct fields_reader *r, const struct fields *object,
     }
 }
 
+/* Begins to read a text, of JSON or protobuf. The caller frees the JSON. */
+static struct fields begin_reading(struct fields_reader *r, struct slice text, json_t **ret_json)
+{
+    struct fields object = {.key = ""};
+    if (r->encoding == KUBE_PROTOBUF) {
+        object.message = text;
+        return object;
+    }
+    *ret_json = fields_parse(text, r->err);
+    if (!*ret_json) {
+        r->rc = ERR_SYNTAX;
+    } else if (!json_is_object(*ret_json)) {
+        r->rc = err_set(r->err, ERR_SYNTAX, "expected an object, found %s",
+                        fields_type_name(*ret_json));
+    }
+    object.json = *ret_json;
+    return object;
+}
+
 int kube_object_decode(enum kube_encoding encoding, enum kube_kind kind, struct slice text,
                        enum kube_object_part part, struct kube_draft *draft,
                        struct kube_object **ret_object, struct err *err)
 {
     struct fields_reader r = {.encoding = encoding, .draft = draft, .err = err};
-    const bool is_json = encoding == KUBE_JSON;
-    json_t *json = is_json ? fields_parse(text, err) : NULL;
+    json_t *json = NULL;
     kube_draft_begin(draft, kind);
-    if (is_json && !json) {
-        r.rc = ERR_SYNTAX;
-    } else {
-        struct fields object = {
-            .json = json, .message = is_json ? slice_of("", 0) : text, .key = ""};
-        decode_object(&r, &object, part);
-    }
+    const struct fields object = begin_reading(&r, text, &json);
+    decode_object(&r, &object, part);
     if (r.rc < 0) {
         kube_draft_garble(draft, err);
     }
     *ret_object = kube_draft_pack(draft, part);
     kube_hostnames_fini(&r.hostnames);
     json_decref(json);
+    return r.rc;
+}
+
+/* ---- Lists and bookmarks ---- */
+
+int kube_list_meta_decode(enum kube_encoding encoding, struct slice text,
+                          struct kube_list_meta *meta, struct err *err)
+{
+    struct kube_draft draft;
+    struct fields_reader r = {.encoding = encoding, .draft = &draft, .err = err};
+    json_t *json = NULL;
+    kube_draft_init(&draft);
+    const struct fields metadata = begin_reading(&r, text, &json);
+    const char *version = read_version(&r, &metadata, 2);
+    const char *token = fields_text(&r, &metadata, "continue", 3);
+    if (strlen(token) > KUBE_CONTINUE_MAX) {
+        r.rc = err_set(err, ERR_TOO_LARGE, "continue: longer than %d bytes", KUBE_CONTINUE_MAX);
+    }
+    if (r.rc == 0) {
+        kube_list_meta_fini(meta);
+        meta->resource_version = xstrdup(version);
+        meta->continue_token = xstrdup(token);
+    }
+    json_decref(json);
+    kube_draft_fini(&draft);
+    return r.rc < 0 ? err_wrap(err, r.rc, "metadata") : 0;
+}
+
+int kube_bookmark_decode(enum kube_encoding encoding, struct slice text, struct kube_event *event,
+                         struct err *err)
+{
+    struct kube_draft draft;
+    struct fields_reader r = {.encoding = encoding, .draft = &draft, .err = err};
+    json_t *json = NULL;
+    kube_draft_init(&draft);
+    kube_draft_begin(&draft, KUBE_NAMESPACE); /* any kind has metadata */
+    const struct fields object = begin_reading(&r, text, &json);
+    decode_metadata(&r, &object);
+    if (r.rc == 0 && !*draft.object.resource_version) {
+        r.rc = err_set(err, ERR_SYNTAX, "metadata.resourceVersion: missing");
+    }
+    if (r.rc == 0) {
+        event->resource_version = xstrdup(draft.object.resource_version);
+        event->is_initial_end =
+            slice_equal(fields_entry_if_any(&r.annotations, INITIAL_END), slice_str("true"));
+    }
+    json_decref(json);
+    kube_draft_fini(&draft);
     return r.rc;
 }
