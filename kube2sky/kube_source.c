@@ -204,11 +204,9 @@ static void lose_config_map(struct kube_source *kube_source)
 /* Returns whether a Namespace is another writer's. */
 static bool is_elsewhere(const struct kube_source *kube_source, const struct kube_object *object)
 {
-    bool is_elsewhere = object->kind == KUBE_NAMESPACE && kube_source->config.namespace_count > 0;
-    for (size_t i = 0; i < kube_source->config.namespace_count && is_elsewhere; i++) {
-        is_elsewhere = strcmp(kube_source->config.namespaces[i], object->name) != 0;
-    }
-    return is_elsewhere;
+    const struct kube_source_config *config = &kube_source->config;
+    return object->kind == KUBE_NAMESPACE && config->namespace_count > 0 &&
+           !slice_is_among(slice_str(object->name), config->namespaces, config->namespace_count);
 }
 
 /* Logs the Namespaces whose lists have no room; the longest lists are left out. */
@@ -514,12 +512,8 @@ static void list_gateway_namespaces(struct kube_source *kube_source)
     const struct route_rules *rules = kube_source->config.route_rules;
     for (size_t i = 0; i < rules->gateway_count; i++) {
         struct slice ns = rules->gateways[i].ns;
-        size_t j = 0;
-        while (j < kube_source->gateway_namespace_count &&
-               !slice_equal(slice_str(kube_source->gateway_namespaces[j]), ns)) {
-            j++;
-        }
-        if (j == kube_source->gateway_namespace_count) {
+        if (!slice_is_among(ns, kube_source->gateway_namespaces,
+                            kube_source->gateway_namespace_count)) {
             kube_source->gateway_namespaces[kube_source->gateway_namespace_count++] =
                 xstrndup(ns.ptr, ns.len);
         }

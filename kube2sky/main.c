@@ -205,11 +205,9 @@ static void start_config_source(struct app *app, const struct options *o)
  * only the one with the map's namespace follows it, and removes keys that an earlier map left. */
 static bool leaves_config(const struct options *o)
 {
-    bool leaves = !o->config_map && o->namespace_count > 0;
-    for (size_t i = 0; i < o->namespace_count; i++) {
-        leaves = leaves && strcmp(o->namespaces[i], o->config_map_namespace) != 0;
-    }
-    return leaves;
+    return !o->config_map && o->namespace_count > 0 &&
+           !slice_is_among(slice_str(o->config_map_namespace), (const char *const *)o->namespaces,
+                           o->namespace_count);
 }
 
 static struct inventory *new_imports(struct app *app, const struct options *o)

@@ -251,7 +251,7 @@ static char *lower_copy(struct slice text)
     return copy;
 }
 
-static int take_domain(const char *flag, const char *text, const char *example, char **ret_domain,
+static int read_domain(const char *flag, const char *text, const char *example, char **ret_domain,
                        struct err *err)
 {
     size_t n = strlen(text);
@@ -264,10 +264,15 @@ static int take_domain(const char *flag, const char *text, const char *example, 
     return 0;
 }
 
+static int take_domain(const struct raw *raw, struct options *o, struct err *err)
+{
+    return read_domain("domain", raw->domain, "cluster.local", &o->domain, err);
+}
+
 /* Takes the domain of imports. Its keys must not be among those of the cluster's domain. */
 static int take_import_domain(const struct raw *raw, struct options *o, struct err *err)
 {
-    int r = take_domain("multicluster-domain", raw->import_domain, "clusterset.local",
+    int r = read_domain("multicluster-domain", raw->import_domain, "clusterset.local",
                         &o->import_domain, err);
     if (r == 0 && raw->wants_imports && override_zones_overlap(o->domain, o->import_domain)) {
         r = err_set(err, ERR_USAGE,
@@ -282,7 +287,8 @@ static int take_import_domain(const struct raw *raw, struct options *o, struct e
     return r;
 }
 
-static int kube2sky_options_check_credentials(const struct options *o, struct err *err)
+static int kube2sky_options_check_credentials(const struct raw *raw UNUSED, struct options *o,
+                                              struct err *err)
 {
     if (!*o->etcd_username != !*o->etcd_password_file) {
         return err_set(err, ERR_USAGE, "flag -%s: expected -%s with it",
@@ -304,10 +310,8 @@ static int add_namespace(struct options *o, struct slice name, struct err *err)
                        "flag -namespaces: `%.*s`: expected namespaces like default,kube-system",
                        (int)name.len, name.ptr);
     }
-    for (size_t i = 0; i < o->namespace_count; i++) {
-        if (slice_equal(name, slice_str(o->namespaces[i]))) {
-            return 0;
-        }
+    if (slice_is_among(name, (const char *const *)o->namespaces, o->namespace_count)) {
+        return 0;
     }
     if (o->namespace_count == NAMESPACES_MAX) {
         return err_set(err, ERR_USAGE, "flag -namespaces: expected at most %d", NAMESPACES_MAX);
@@ -316,8 +320,10 @@ static int add_namespace(struct options *o, struct slice name, struct err *err)
     return 0;
 }
 
-static int kube2sky_options_take_namespaces(const char *text, struct options *o, struct err *err)
+static int kube2sky_options_take_namespaces(const struct raw *raw, struct options *o,
+                                            struct err *err)
 {
+    const char *text = raw->namespaces;
     int r = 0;
     o->namespaces = xcalloc(NAMESPACES_MAX + 1, sizeof(*o->namespaces));
     while (r == 0 && *text) {
@@ -370,8 +376,9 @@ static int kube2sky_options_take_config_map(const struct raw *raw, struct option
     return 0;
 }
 
-static int take_external_zone(const char *text, struct options *o, struct err *err)
+static int take_external_zone(const struct raw *raw, struct options *o, struct err *err)
 {
+    const char *text = raw->external_zone;
     struct err reason;
     if (!*text && (o->has_external_headless || o->is_external_public)) {
         return err_set(err, ERR_USAGE, "flag -external-zone-%s: expected -external-zone with it",
@@ -383,13 +390,13 @@ static int take_external_zone(const char *text, struct options *o, struct err *e
     return r < 0 ? err_set(err, ERR_USAGE, "flag -external-zone: %s", reason.msg) : 0;
 }
 
-static int take_override_zones(const char *text, struct options *o, struct err *err)
+static int take_override_zones(const struct raw *raw, struct options *o, struct err *err)
 {
     struct err reason;
-    if (!*text) {
+    if (!*raw->override_zones) {
         return 0;
     }
-    int r = override_zones_parse(text, o->domain, &o->override_zones, &reason);
+    int r = override_zones_parse(raw->override_zones, o->domain, &o->override_zones, &reason);
     if (r == 0 && o->import_domain) {
         r = override_zones_reserve(o->override_zones, o->import_domain, "-multicluster-domain",
                                    &reason);
@@ -440,7 +447,7 @@ static int check_selector(const char *flag, const char *text, struct err *err)
     return 0;
 }
 
-static int check_selectors(const struct options *o, const struct raw *raw, struct err *err)
+static int check_selectors(const struct raw *raw, struct options *o, struct err *err)
 {
     if (*o->namespace_labels && *raw->namespaces) {
         return err_set(err, ERR_USAGE,
@@ -451,8 +458,7 @@ static int check_selectors(const struct options *o, const struct raw *raw, struc
     return r < 0 ? r : check_selector("namespace-labels", o->namespace_labels, err);
 }
 
-static int kube2sky_options_check_explain(const struct options *o, const struct raw *raw,
-                                          struct err *err)
+static int kube2sky_options_check_explain(const struct raw *raw, struct options *o, struct err *err)
 {
     char id[EXPLAIN_ID_MAX + 1];
     if (raw->has_explain && !explain_parse(o->explain, id)) {
@@ -473,14 +479,15 @@ static int take_healthz(const struct raw *raw, struct options *o, struct err *er
     return 0;
 }
 
-static int check_http_hosts(const struct options *o, struct err *err)
+static int check_http_hosts(const struct raw *raw UNUSED, struct options *o, struct err *err)
 {
     struct err reason;
     int r = http_hosts_check(o->http_hosts, &reason);
     return r < 0 ? err_set(err, r, "flag -http-hosts: %s", reason.msg) : 0;
 }
 
-static int kube2sky_options_check_top(const struct options *o, struct err *err)
+static int kube2sky_options_check_top(const struct raw *raw UNUSED, struct options *o,
+                                      struct err *err)
 {
     if (o->wants_top && (o->is_dry_run || o->healthcheck)) {
         return err_set(err, ERR_USAGE, "flag -top: expected no -%s with it",
@@ -535,45 +542,25 @@ int kube2sky_options_parse(int argc, char *const *argv, struct options *ret_opti
         .max_owner_keys = DESIRED_MAX,
         .log_level = LOG_LEVEL_INFO,
     };
+    /* In this order: later ones use what earlier ones took. */
+    static int (*const steps[])(const struct raw *raw, struct options *o, struct err *err) = {
+        kube2sky_options_check_credentials,
+        check_selectors,
+        kube2sky_options_check_explain,
+        take_healthz,
+        check_http_hosts,
+        kube2sky_options_check_top,
+        kube2sky_options_take_namespaces,
+        kube2sky_options_take_config_map,
+        take_domain,
+        take_import_domain,
+        take_external_zone,
+        take_override_zones,
+        take_route_rules,
+    };
     int r = kube2sky_options_parse_flags(argc, argv, &o, &raw, err);
-    if (r == 0) {
-        r = kube2sky_options_check_credentials(&o, err);
-    }
-    if (r == 0) {
-        r = check_selectors(&o, &raw, err);
-    }
-    if (r == 0) {
-        r = kube2sky_options_check_explain(&o, &raw, err);
-    }
-    if (r == 0) {
-        r = take_healthz(&raw, &o, err);
-    }
-    if (r == 0) {
-        r = check_http_hosts(&o, err);
-    }
-    if (r == 0) {
-        r = kube2sky_options_check_top(&o, err);
-    }
-    if (r == 0) {
-        r = kube2sky_options_take_namespaces(raw.namespaces, &o, err);
-    }
-    if (r == 0) {
-        r = kube2sky_options_take_config_map(&raw, &o, err);
-    }
-    if (r == 0) {
-        r = take_domain("domain", raw.domain, "cluster.local", &o.domain, err);
-    }
-    if (r == 0) {
-        r = take_import_domain(&raw, &o, err);
-    }
-    if (r == 0) {
-        r = take_external_zone(raw.external_zone, &o, err);
-    }
-    if (r == 0) {
-        r = take_override_zones(raw.override_zones, &o, err);
-    }
-    if (r == 0) {
-        r = take_route_rules(&raw, &o, err);
+    for (size_t i = 0; r == 0 && i < ARRAY_LEN(steps); i++) {
+        r = steps[i](&raw, &o, err);
     }
     if (r != 0) {
         options_fini(&o);
@@ -596,18 +583,10 @@ void options_fini(struct options *options)
     free(options->namespaces);
     free(options->domain);
     free(options->external_zone);
-    options->external_zone = NULL;
     free(options->import_domain);
-    options->import_domain = NULL;
     override_zones_free(options->override_zones);
-    options->override_zones = NULL;
     free(options->route_rules);
-    options->route_rules = NULL;
     free(options->config_map);
     free(options->config_map_namespace);
-    options->config_map = NULL;
-    options->config_map_namespace = NULL;
-    options->namespaces = NULL;
-    options->namespace_count = 0;
-    options->domain = NULL;
+    *options = (struct options){.domain = NULL};
 }

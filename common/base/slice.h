@@ -47,6 +47,16 @@ static inline bool slice_equal_nocase(struct slice a, struct slice b)
     return a.len == b.len && (a.len == 0 || strncasecmp(a.ptr, b.ptr, a.len) == 0);
 }
 
+/* Returns whether one of the texts is equal. */
+static inline bool slice_is_among(struct slice s, const char *const *texts, size_t count)
+{
+    bool is = false;
+    for (size_t i = 0; i < count && !is; i++) {
+        is = slice_equal(slice_str(texts[i]), s);
+    }
+    return is;
+}
+
 static inline bool slice_has_prefix(struct slice s, struct slice prefix)
 {
     return s.len >= prefix.len && (prefix.len == 0 || memcmp(s.ptr, prefix.ptr, prefix.len) == 0);

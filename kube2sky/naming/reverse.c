@@ -265,17 +265,22 @@ static const struct held_claim *naming_reverse_decide(struct reverse *reverse, c
     return winner;
 }
 
-static bool reverse_is_same_host(const struct held_claim *a, const struct held_claim *b)
+/* Decides again an address whose winner was this one; NULL: it had none. Returns whether its name
+ * has changed. */
+static bool decide_from(struct reverse *reverse, const struct ip *ip,
+                        const struct held_claim *before)
 {
-    return slice_equal(slice_of(a->host, a->host_len), slice_of(b->host, b->host_len));
+    struct slice last = before ? namespace_of_claim(before) : slice_of(NULL, 0);
+    const struct held_claim *after = naming_reverse_decide(reverse, ip, last);
+    bool is_same = before == after || (before && after &&
+                                       slice_equal(slice_of(before->host, before->host_len),
+                                                   slice_of(after->host, after->host_len)));
+    return !is_same;
 }
 
 bool reverse_decide(struct reverse *reverse, const struct ip *ip)
 {
-    const struct held_claim *before = winner_at(reverse, ip);
-    struct slice last = before ? namespace_of_claim(before) : slice_of(NULL, 0);
-    const struct held_claim *after = naming_reverse_decide(reverse, ip, last);
-    return before != after && !(before && after && reverse_is_same_host(before, after));
+    return decide_from(reverse, ip, winner_at(reverse, ip));
 }
 
 bool reverse_may_win(const struct reverse *reverse, const struct ip *ip, struct slice owner)
@@ -305,15 +310,13 @@ static void reverse_replace(struct reverse *reverse, const struct ip *ip, struct
                             struct held_claim *new, reverse_changed_fn changed, void *data)
 {
     const struct held_claim *before = winner_at(reverse, ip);
-    struct slice last = before ? namespace_of_claim(before) : slice_of(NULL, 0);
     if (new) {
         link_here(reverse, new);
     }
     if (old) {
         unlink_here(reverse, old);
     }
-    const struct held_claim *after = naming_reverse_decide(reverse, ip, last);
-    if (before != after && !(before && after && reverse_is_same_host(before, after))) {
+    if (decide_from(reverse, ip, before)) {
         changed(data, ip);
     }
     free(old);
@@ -380,8 +383,8 @@ static void reverse_merge(struct reverse *reverse, struct owner_object *owner_ob
     }
 }
 
-static void set_claims(struct reverse *reverse, struct slice owner, const struct claims *gone,
-                       const struct claims *claims, reverse_changed_fn changed, void *data)
+void reverse_change(struct reverse *reverse, struct slice owner, const struct claims *gone,
+                    const struct claims *claims, reverse_changed_fn changed, void *data)
 {
     struct owner_object *owner_object = key_table_find(&reverse->claimants, owner);
     if (!owner_object && claims->count == 0) {
@@ -404,13 +407,7 @@ static void set_claims(struct reverse *reverse, struct slice owner, const struct
 void reverse_set(struct reverse *reverse, struct slice owner, const struct claims *claims,
                  reverse_changed_fn changed, void *data)
 {
-    set_claims(reverse, owner, NULL, claims, changed, data);
-}
-
-void reverse_change(struct reverse *reverse, struct slice owner, const struct claims *gone,
-                    const struct claims *come, reverse_changed_fn changed, void *data)
-{
-    set_claims(reverse, owner, gone, come, changed, data);
+    reverse_change(reverse, owner, NULL, claims, changed, data);
 }
 
 /* ---- Queries ---- */

@@ -56,15 +56,6 @@ static bool is_route_class(struct slice text)
     return is;
 }
 
-static bool is_route_namespace(struct slice ns, const char *const *namespaces, size_t count)
-{
-    bool is = count == 0;
-    for (size_t i = 0; i < count && !is; i++) {
-        is = slice_equal(slice_str(namespaces[i]), ns);
-    }
-    return is;
-}
-
 static int add_route_rule(struct route_rule *rules, size_t *count, const struct route_rule *rule,
                           struct err *err)
 {
@@ -100,7 +91,7 @@ static int parse_route_rule(const char *text, bool is_class, const char *const *
                                 : "NAMESPACE/GATEWAY=NAMESPACE/SERVICE like "
                                   "infra/public=infra/envoy");
     }
-    if (!is_route_namespace(ns, namespaces, namespace_count)) {
+    if (namespace_count && !slice_is_among(ns, namespaces, namespace_count)) {
         return err_set(err, ERR_USAGE, "`%.*s`: expected a Service in one of -namespaces",
                        SHOWN_MAX, text);
     }

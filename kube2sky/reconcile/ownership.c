@@ -82,11 +82,8 @@ static struct slice first_segment(struct slice path)
 
 static bool ownership_is_namespace(const struct ownership *o, struct slice ns)
 {
-    bool is_known = o->config.namespace_count == 0;
-    for (size_t i = 0; i < o->config.namespace_count && !is_known; i++) {
-        is_known = slice_equal(slice_str(o->config.namespaces[i]), ns);
-    }
-    return is_known;
+    return !o->config.namespace_count ||
+           slice_is_among(ns, o->config.namespaces, o->config.namespace_count);
 }
 
 static bool is_of_node(struct slice below)

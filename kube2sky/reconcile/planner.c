@@ -147,30 +147,40 @@ static struct slice client_value(struct planner *planner, const struct owner *ow
     return client_keys_value(keys, buf_slice(&planner->key));
 }
 
+/* Plans the only key of an owner, planner->base, which should have this value; ptr NULL: none.
+ * may_change: what is due about it may be done now. */
+static void plan_only_key(struct planner *planner, const struct owner *owner, struct slice value,
+                          bool may_change, struct planned *planned, struct plan *plan)
+{
+    size_t at = 0;
+    const struct actual_key *there = actual_next(&owner->actual, &at);
+    const int64_t revision = there ? there->value.revision : 0;
+    const struct etcd_op op = {.kind = value.ptr ? ETCD_OP_PUT : ETCD_OP_DELETE,
+                               .key = buf_slice(&planner->base),
+                               .value = value};
+    const bool is_due = value.ptr ? !there || there->value.hash != actual_value_hash(value)
+                                  : there && there->value.is_ours;
+    planned->desired_count = value.ptr != NULL;
+    if (is_due && may_change) {
+        plan_add(plan, &op, revision);
+    } else if (is_due) {
+        planner_withhold(planner, &op, revision, planned);
+    }
+}
+
+/* Plans a key about clients. A client record that another writer has is left alone. */
 static void plan_client_key(struct planner *planner, const struct owner *owner,
                             struct planned *planned, struct plan *plan)
 {
     size_t at = 0;
     const struct actual_key *there = actual_next(&owner->actual, &at);
     owners_base(planner->config.owners, owner, &planner->base);
-    struct slice key = buf_slice(&planner->base);
     struct slice value = client_value(planner, owner);
-    const struct etcd_op op = {
-        .kind = value.ptr ? ETCD_OP_PUT : ETCD_OP_DELETE, .key = key, .value = value};
-    int64_t revision = there ? there->value.revision : 0;
-    planned->desired_count = value.ptr != NULL;
-    if (value.ptr) {
-        bool is_anothers = owner->class == OWNER_CLIENT && there && !there->value.is_ours;
-        if (is_anothers) {
-            return;
-        }
-        if (!there || there->value.hash != actual_value_hash(value)) {
-            plan_add(plan, &op, revision);
-        }
-    } else if (there && there->value.is_ours && may_delete_client_key(planner, owner)) {
-        plan_add(plan, &op, revision);
-    } else if (there && there->value.is_ours) {
-        planner_withhold(planner, &op, revision, planned);
+    if (value.ptr && owner->class == OWNER_CLIENT && there && !there->value.is_ours) {
+        planned->desired_count = 1;
+    } else {
+        plan_only_key(planner, owner, value, value.ptr || may_delete_client_key(planner, owner),
+                      planned, plan);
     }
 }
 
@@ -216,32 +226,20 @@ static void note_too_long(struct planner *planner, const struct owner *owner)
 static void plan_topology_key(struct planner *planner, const struct owner *owner,
                               struct planned *planned, struct plan *plan)
 {
-    size_t at = 0;
-    const struct actual_key *there = actual_next(&owner->actual, &at);
     const struct slice service = get_placed(planner, owner->id);
     const bool is_on = planner->config.has_topology;
     const bool is_known = !is_on || (!planner->placed.is_in_doubt &&
                                      inventory_may_delete(planner->config.inventory, service));
     const enum topology_value wish =
         is_on ? topology_value_build(&planner->placed, &planner->zones) : TOPOLOGY_VALUE_NONE;
-    const struct slice value = buf_slice(&planner->zones);
-    owners_base(planner->config.owners, owner, &planner->base);
-    const struct etcd_op op = {.kind = wish == TOPOLOGY_VALUE_WANTED ? ETCD_OP_PUT : ETCD_OP_DELETE,
-                               .key = buf_slice(&planner->base),
-                               .value = wish == TOPOLOGY_VALUE_WANTED ? value : slice_of(NULL, 0)};
-    const bool is_due = wish == TOPOLOGY_VALUE_WANTED
-                            ? !there || there->value.hash != actual_value_hash(value)
-                            : there && there->value.is_ours;
-    planned->desired_count = wish == TOPOLOGY_VALUE_WANTED;
-    planned->work += owner_objects_work(&planner->placed);
     if (wish == TOPOLOGY_VALUE_TOO_LONG) {
         note_too_long(planner, owner);
     }
-    if (is_due && is_known) {
-        plan_add(plan, &op, there ? there->value.revision : 0);
-    } else if (is_due) {
-        planner_withhold(planner, &op, there ? there->value.revision : 0, planned);
-    }
+    owners_base(planner->config.owners, owner, &planner->base);
+    plan_only_key(planner, owner,
+                  wish == TOPOLOGY_VALUE_WANTED ? buf_slice(&planner->zones) : slice_of(NULL, 0),
+                  is_known, planned, plan);
+    planned->work += owner_objects_work(&planner->placed);
 }
 
 /* ---- The ConfigMap's ---- */

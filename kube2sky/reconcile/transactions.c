@@ -473,8 +473,9 @@ size_t transactions_large_free(const struct transactions *transactions)
 size_t transactions_used_by(const struct transactions *transactions, enum owner_class class)
 {
     size_t n = 0;
-    for (int state = TRANSACTION_FREE + 1; state <= TRANSACTION_UNFINISHED; state++) {
-        n += transactions_count_of(transactions, class, (enum transaction_state)state);
+    for (size_t i = 0; i < TRANSACTIONS_MAX; i++) {
+        const struct transaction *transaction = &transactions->items[i];
+        n += transaction->state != TRANSACTION_FREE && transaction->class == class;
     }
     return n;
 }
@@ -482,8 +483,8 @@ size_t transactions_used_by(const struct transactions *transactions, enum owner_
 size_t transactions_used(const struct transactions *transactions)
 {
     size_t n = 0;
-    for (int class = 0; class < OWNER_CLASSES; class ++) {
-        n += transactions_used_by(transactions, (enum owner_class) class);
+    for (size_t i = 0; i < TRANSACTIONS_MAX; i++) {
+        n += transactions->items[i].state != TRANSACTION_FREE;
     }
     return n;
 }
