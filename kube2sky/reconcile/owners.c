@@ -15,23 +15,6 @@
 #include "kube2sky/reconcile/owner_groups_internal.h"
 #include "kube2sky/reconcile/ownership_internal.h"
 
-struct held_owners {
-    struct owner *first;
-    struct owner *last;
-};
-
-struct owners {
-    const struct ownership *ownership;
-    struct key_table table;
-    struct key_table addresses; /* by a pod's label: the first owner at each address */
-    struct owner_groups *groups;
-    struct held_owners held[2]; /* [1]: owners that await claims */
-    size_t promised_places;
-    size_t counts[OWNER_CLASSES][OWNER_STATES];
-    size_t key_counts[OWNER_CLASSES];
-    struct lacking lacking;
-};
-
 struct slice owner_namespace(const struct owner *owner)
 {
     struct slice id = owner->id;
@@ -319,11 +302,6 @@ void owners_wait_for_room(struct owner *owner)
     key_room_add_waiting(&owner->group->room, owner);
 }
 
-struct lacking owners_lacking(const struct owners *owners)
-{
-    return owners->lacking;
-}
-
 /* ---- Events of the mirror ---- */
 
 static struct owner *put_part(struct owners *owners, const struct object_key *key,
@@ -420,11 +398,6 @@ size_t owners_count(const struct owners *owners, enum owner_class class)
     return count;
 }
 
-size_t owners_key_count(const struct owners *owners, enum owner_class class)
-{
-    return owners->key_counts[class];
-}
-
 /* ---- The table ---- */
 
 void owners_forget_if_empty(struct owners *owners, struct owner *owner)
@@ -461,43 +434,13 @@ bool owners_each_part(struct owners *owners, size_t *at, size_t count,
     return owner != NULL;
 }
 
-size_t owners_slots(const struct owners *owners)
-{
-    return owners->table.cap;
-}
-
 /* ---- Due claims ---- */
-
-void owners_want_claim(struct owners *owners, struct owner *owner)
-{
-    owner_groups_want_claim(owners->groups, owner);
-}
-
-struct owner *owners_next_due(struct owners *owners)
-{
-    return owner_groups_next_due(owners->groups);
-}
-
-void owners_end_due(struct owners *owners, struct owner *owner)
-{
-    owner_groups_end_due(owners->groups, owner);
-}
-
-void owners_charge_claim(struct owner *owner, size_t records)
-{
-    owner_group_charge_claim(owner->group, records);
-}
 
 bool owners_awaits_claims(const struct owners *owners, struct slice id)
 {
     const struct owner sought = {.id = id, .class = owners_class_of(id)};
     const struct owner_group *group = owner_groups_find(owners->groups, &sought);
     return group && owner_group_awaits_claims(group);
-}
-
-bool owners_has_due(const struct owners *owners)
-{
-    return owner_groups_has_due(owners->groups);
 }
 
 /* ---- The queues ---- */
@@ -522,11 +465,6 @@ void owners_dequeue_rest(struct owner *owner)
     assert(owner->group->first == owner);
     (void)owner_group_take(owner->group);
     owner->unfinished = NULL;
-}
-
-bool owners_has_next(const struct owners *owners, enum owner_class class, bool is_further)
-{
-    return owner_groups_has_next(owners->groups, class, is_further);
 }
 
 struct owner *owners_next(struct owners *owners, enum owner_class class, bool is_further)
@@ -569,11 +507,6 @@ void owners_wait_for_place(struct owners *owners, struct owner *owner)
     owner_groups_want_place(owners->groups, owner);
 }
 
-bool owners_wants_place(const struct owners *owners)
-{
-    return owner_groups_has_waiting(owners->groups);
-}
-
 /* Queues a blocked owner. */
 static void owners_unblock(struct owners *owners, struct owner *owner)
 {
@@ -589,11 +522,6 @@ void owners_release_place(struct owners *owners)
         owner->has_place = true;
         owners->promised_places++;
     }
-}
-
-size_t owners_promised_places(const struct owners *owners)
-{
-    return owners->promised_places;
 }
 
 void owners_dequeue(struct owners *owners, struct owner *owner, enum owner_state state)

@@ -26,6 +26,7 @@
 #include <stdint.h>
 
 #include "common/base/buf.h"
+#include "common/base/key_table.h"
 #include "common/base/slice.h"
 #include "kube2sky/reconcile/actual.h"
 
@@ -34,8 +35,10 @@ struct transaction;
 struct ip_list;
 struct key_amount;
 struct owner_group;
+struct owner_groups;
 struct reverse_lock;
 struct slice_difference;
+struct ownership;
 
 enum owner_state {
     OWNER_SETTLED,
@@ -140,8 +143,29 @@ struct owner {
     struct owner *next_here;        /* among pods' owners of the same address */
 };
 
-struct owners;
-struct ownership;
+/* Counts owners that lack room, and namespaces that have such owners. */
+struct lacking {
+    size_t owners;
+    size_t groups;
+};
+
+struct held_owners {
+    struct owner *first;
+    struct owner *last;
+};
+
+/* Others read it only: the groups' queues, and the counts. */
+struct owners {
+    const struct ownership *ownership;
+    struct key_table table;
+    struct key_table addresses;  /* by a pod's label: the first owner at each address */
+    struct owner_groups *groups; /* queues of those to plan, and to claim */
+    struct held_owners held[2];  /* [1]: owners that await claims */
+    size_t promised_places;      /* slots for large plans that are reserved */
+    size_t counts[OWNER_CLASSES][OWNER_STATES];
+    size_t key_counts[OWNER_CLASSES]; /* keys in etcd */
+    struct lacking lacking;
+};
 
 /* Creates the table; ownership is borrowed for its lifetime. */
 struct owners *owners_new(const struct ownership *ownership);
@@ -180,7 +204,6 @@ int64_t owners_key_revision(const struct owners *owners, struct slice key);
 bool owners_sweep(struct owners *owners, struct owner *owner, uint32_t generation);
 
 size_t owners_count(const struct owners *owners, enum owner_class class);
-size_t owners_key_count(const struct owners *owners, enum owner_class class);
 
 /* ---- The table ---- */
 
@@ -196,7 +219,6 @@ void owners_each(struct owners *owners, void (*fn)(void *data, struct owner *own
  * twice; when all move, the number of slots changes. */
 bool owners_each_part(struct owners *owners, size_t *at, size_t count,
                       void (*fn)(void *data, struct owner *owner), void *data);
-size_t owners_slots(const struct owners *owners);
 
 /* Calls fn for the owners of one pod address, "10-1-0-1", in all namespaces. */
 void owners_each_at(const struct owners *owners, struct slice label,
@@ -216,16 +238,6 @@ struct owner *owners_find_node(const struct owners *owners, struct slice label);
 void owners_free_touched(struct owner *owner);
 void owners_free_difference(struct owner *owner);
 
-/* ---- Those whose claim is due ---- */
-
-void owners_want_claim(struct owners *owners, struct owner *owner);
-struct owner *owners_next_due(struct owners *owners); /* returns NULL if none is due */
-
-/* Ends the claim of an owner that owners_next_due returned. Others may have become due since. */
-void owners_end_due(struct owners *owners, struct owner *owner);
-void owners_charge_claim(struct owner *owner, size_t records);
-bool owners_has_due(const struct owners *owners);
-
 /* Returns whether the namespace of the owner's id has due claims that are worth waiting for. Those
  * of a namespace that has had its turn, and changes faster than it can claim, are not. */
 bool owners_awaits_claims(const struct owners *owners, struct slice id);
@@ -239,9 +251,8 @@ void owners_enqueue(struct owners *owners, struct owner *owner);
 void owners_enqueue_rest(struct owner *owner, struct transaction *transaction);
 void owners_dequeue_rest(struct owner *owner);
 
-/* Return whether the class has an owner to plan, and the next one; NULL: none. is_further: of a
- * namespace that has a transaction in flight, instead of one that has none. */
-bool owners_has_next(const struct owners *owners, enum owner_class class, bool is_further);
+/* Returns the class's next owner to plan; NULL: none. is_further: of a namespace that has a
+ * transaction in flight, instead of one that has none. */
 struct owner *owners_next(struct owners *owners, enum owner_class class, bool is_further);
 
 /* Returns the next owner for a transaction that has last_aboard's namespace aboard. It is another
@@ -261,8 +272,6 @@ void owners_charge(struct owner *owner, size_t bytes, size_t records);
  * a slot for it, until it leaves the queue. */
 void owners_wait_for_place(struct owners *owners, struct owner *owner);
 void owners_release_place(struct owners *owners);
-bool owners_wants_place(const struct owners *owners);
-size_t owners_promised_places(const struct owners *owners);
 
 /* owners_refuse sets a settled owner aside as refused; owners_land settles one in flight. */
 void owners_refuse(struct owners *owners, struct owner *owner);
@@ -289,13 +298,6 @@ bool owners_note_room(struct owners *owners, struct owner *owner, const struct k
 
 /* Lets the held owner wait until there is room. */
 void owners_wait_for_room(struct owner *owner);
-
-/* Counts owners that lack room, and namespaces that have such owners. */
-struct lacking {
-    size_t owners;
-    size_t groups;
-};
-struct lacking owners_lacking(const struct owners *owners);
 
 /* Returns how many owners of the class are in the state. */
 size_t owners_in(const struct owners *owners, enum owner_class class, enum owner_state state);

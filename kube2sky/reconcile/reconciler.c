@@ -15,6 +15,7 @@
 #include "kube2sky/reconcile/etcd_space_internal.h"
 #include "kube2sky/reconcile/key_log_internal.h"
 #include "kube2sky/reconcile/leader_internal.h"
+#include "kube2sky/reconcile/owner_groups_internal.h"
 #include "kube2sky/reconcile/reconciler_internal.h"
 #include "kube2sky/reconcile/refusal_internal.h"
 #include "kube2sky/reconcile/serial_key_internal.h"
@@ -59,7 +60,7 @@ void reconciler_owner_changed(struct reconciler *r, struct slice id)
     }
     if (owner->class == OWNER_RECORDS) {
         planner_note_objects(&r->planner, owner);
-        owners_want_claim(r->owners, owner);
+        owner_groups_want_claim(r->owners->groups, owner);
         reconciler_look_at_topology(r, id);
         reconciler_look_at_external(r, id);
     }
@@ -147,8 +148,9 @@ static bool is_in_sync(const struct reconciler *r)
 {
     bool are_orphans_due = r->are_orphans_due && !inventory_awaits_claims(r->config.inventory);
     bool is_known = key_source_is_whole(&r->feeds[KEY_SOURCE_RECORDS]) && r->was_complete &&
-                    !are_orphans_due && !owners_has_due(r->owners) && reconciler_queued(r) == 0 &&
-                    !reconciler_config_is_pending(r) && !reconciler_clients_are_pending(r);
+                    !are_orphans_due && !owner_groups_has_due(r->owners->groups) &&
+                    reconciler_queued(r) == 0 && !reconciler_config_is_pending(r) &&
+                    !reconciler_clients_are_pending(r);
     bool is_done = transactions_used(r->transactions) == 0 &&
                    owners_in(r->owners, OWNER_RECORDS, OWNER_REFUSED) == 0;
     return is_known && (is_onlooker(r) || (is_done && reconciler_may_write(r)));
@@ -181,8 +183,9 @@ static void finish_drain(struct reconciler *r)
     void (*done)(void *data) = r->drained;
     if (!done || transactions_busy(r->transactions, ev_is_active(&r->retry)) ||
         serial_key_is_busy(r->serial_key) ||
-        (r->import_serial && serial_key_is_busy(r->import_serial)) || owners_has_due(r->owners) ||
-        reconciler_can_plan(r) || planner_planning(&r->planner) ||
+        (r->import_serial && serial_key_is_busy(r->import_serial)) ||
+        owner_groups_has_due(r->owners->groups) || reconciler_can_plan(r) ||
+        planner_planning(&r->planner) ||
         etcd_mirror_counts(r->feeds[KEY_SOURCE_RECORDS].mirror).is_marking) {
         return;
     }
@@ -249,7 +252,8 @@ static void reconciler_on_turn(struct ev_loop *loop, ev_prepare *prepare, int re
     if (!r->must_plan && !is_claiming) {
         reconciler_plan_some(r, &plan_budget);
     }
-    if (owners_has_due(r->owners) || reconciler_can_plan(r) || planner_planning(&r->planner)) {
+    if (owner_groups_has_due(r->owners->groups) || reconciler_can_plan(r) ||
+        planner_planning(&r->planner)) {
         ev_idle_start(loop, &r->stay_awake);
     } else {
         ev_idle_stop(loop, &r->stay_awake);

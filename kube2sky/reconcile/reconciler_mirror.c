@@ -10,6 +10,7 @@
 #include "kube2sky/naming/contract.h"
 #include "kube2sky/naming/external_keys.h"
 #include "kube2sky/reconcile/conflict_internal.h"
+#include "kube2sky/reconcile/owner_groups_internal.h"
 #include "kube2sky/reconcile/reconciler_internal.h"
 #include "kube2sky/reconcile/serial_key_internal.h"
 
@@ -107,7 +108,7 @@ static void find_orphan(void *data, struct slice key)
 void reconciler_find_orphans(struct reconciler *r)
 {
     if (r->are_orphans_due && key_source_is_whole(&r->feeds[KEY_SOURCE_RECORDS]) &&
-        (r->has_claimed || !owners_has_due(r->owners)) &&
+        (r->has_claimed || !owner_groups_has_due(r->owners->groups)) &&
         !inventory_awaits_claims(r->config.inventory)) {
         r->are_orphans_due = false;
         reverse_keys_each_own(r->reverse_keys, find_orphan, r);

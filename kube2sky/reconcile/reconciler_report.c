@@ -118,7 +118,7 @@ static void visit_lacking(void *data, struct owner *owner)
 
 static bool explain_lacking(const struct reconciler *r, struct buf *out)
 {
-    const struct lacking lacking = owners_lacking(r->owners);
+    const struct lacking lacking = r->owners->lacking;
     struct lacking_visit visit = {.out = out};
     if (lacking.owners) {
         buf_printf(out,
@@ -196,7 +196,7 @@ enum unsettled_part reconciler_each_unsettled(struct reconciler *r, struct unset
                                               void *data)
 {
     struct unsettled_visit visit = {fn, data};
-    size_t slots = owners_slots(r->owners);
+    size_t slots = r->owners->table.cap;
     if (place->at > 0 && place->slots != slots) {
         *place = (struct unsettled_place){0};
         return UNSETTLED_ANEW;
@@ -227,10 +227,10 @@ struct reconciler_stats reconciler_get_stats(const struct reconciler *r)
     struct reconciler_stats stats = {
         .config_keys = r->config_keys.listed,
         .config_left = config ? config->left_count : 0,
-        .node_addresses = owners_key_count(r->owners, OWNER_NODE_ADDRESS),
-        .visible = owners_key_count(r->owners, OWNER_VISIBLE),
-        .client_records = owners_key_count(r->owners, OWNER_CLIENT),
-        .topology = owners_key_count(r->owners, OWNER_TOPOLOGY),
+        .node_addresses = r->owners->key_counts[OWNER_NODE_ADDRESS],
+        .visible = r->owners->key_counts[OWNER_VISIBLE],
+        .client_records = r->owners->key_counts[OWNER_CLIENT],
+        .topology = r->owners->key_counts[OWNER_TOPOLOGY],
         .mirror = etcd_mirror_counts(r->feeds[KEY_SOURCE_RECORDS].mirror),
         .reads = r->feeds[KEY_SOURCE_RECORDS].reads,
         .keys_written = r->report.keys_written,
@@ -247,15 +247,15 @@ struct reconciler_stats reconciler_get_stats(const struct reconciler *r)
         .changes = &r->changes,
         .revision = r->feeds[KEY_SOURCE_RECORDS].revision,
         .desired = r->desired + planner_reverse_count(&r->planner),
-        .actual = owners_key_count(r->owners, OWNER_RECORDS) + reverse_keys_count(r->reverse_keys),
+        .actual = r->owners->key_counts[OWNER_RECORDS] + reverse_keys_count(r->reverse_keys),
         .others = r->others,
         .external = r->external,
         .alias_left = r->alias_left,
         .reverse_refused = planner_reverse_refused(&r->planner),
         .is_leading = !r->leader || leader_is_leading(r->leader),
         .too_large = r->planner.too_large,
-        .lacking = owners_lacking(r->owners).owners,
-        .full = owners_lacking(r->owners).groups,
+        .lacking = r->owners->lacking.owners,
+        .full = r->owners->lacking.groups,
         .over_share = history_over_count(r->history),
         .space = etcd_space_figures(r->space),
         .contested = conflicts_count(r->conflicts),

@@ -60,11 +60,11 @@ static bool claim_owner(struct reconciler *r, struct owner *owner, size_t *budge
     if (!planner_claim(&r->planner, owner, budget, &work)) {
         return false;
     }
-    owners_end_due(r->owners, owner);
+    owner_groups_end_due(r->owners->groups, owner);
     if (has_changed) {
-        owners_want_claim(r->owners, owner);
+        owner_groups_want_claim(r->owners->groups, owner);
     }
-    owners_charge_claim(owner, work);
+    owner_group_charge_claim(owner->group, work);
     if (was_in_doubt && !owner->is_in_doubt) {
         on_doubt_over(r);
     }
@@ -78,10 +78,10 @@ void reconciler_claim_some(struct reconciler *r, size_t *budget)
     if (unfinished && claim_owner(r, owners_find(r->owners, unfinished->id), budget)) {
         *budget = 0; /* has taken more than one turn: plans are next */
     }
-    while (*budget && owners_has_due(r->owners)) {
-        (void)claim_owner(r, owners_next_due(r->owners), budget);
+    while (*budget && owner_groups_has_due(r->owners->groups)) {
+        (void)claim_owner(r, owner_groups_next_due(r->owners->groups), budget);
     }
-    if (!owners_has_due(r->owners)) {
+    if (!owner_groups_has_due(r->owners->groups)) {
         r->claims_due_us = 0;
         r->has_claimed |= r->was_complete;
     } else if (!r->claims_due_us) {
@@ -94,7 +94,7 @@ void reconciler_claim_some(struct reconciler *r, size_t *budget)
  * claimed delays only itself. */
 static bool are_claims_done(const struct reconciler *r)
 {
-    return !owners_has_due(r->owners) ||
+    return !owner_groups_has_due(r->owners->groups) ||
            (r->has_claimed && clock_monotonic_us() - r->claims_due_us > CLAIMS_AWAITED_US);
 }
 
@@ -288,7 +288,7 @@ static bool plan_owner(struct reconciler *r, struct owner *owner, struct transac
 static bool can_send(struct reconciler *r, enum owner_class class, bool is_further)
 {
     return !ev_is_active(&r->retry) && transactions_has_free(r->transactions, class, is_further) &&
-           owners_has_next(r->owners, class, is_further);
+           owner_groups_has_next(r->owners->groups, class, is_further);
 }
 
 /* Returns the next owner for a transaction of its own; NULL: none, or nothing can be sent. */
@@ -336,7 +336,8 @@ static void reconciler_send_next(struct reconciler *r, enum owner_class class, s
 /* Plans the next owner without writing, as a process that does not lead. */
 static void look_over(struct reconciler *r, enum owner_class class, size_t *budget)
 {
-    struct owner *owner = owners_next(r->owners, class, !owners_has_next(r->owners, class, false));
+    struct owner *owner =
+        owners_next(r->owners, class, !owner_groups_has_next(r->owners->groups, class, false));
     if (owner->unfinished) {
         transaction_continue(owner->unfinished, false);
     } else {
@@ -350,7 +351,8 @@ static bool can_look_over(const struct reconciler *r, enum owner_class class)
 {
     return (class == OWNER_CONFIG ? r->config.planned != NULL
                                   : r->was_complete || !r->config.planned) &&
-           (owners_has_next(r->owners, class, false) || owners_has_next(r->owners, class, true));
+           (owner_groups_has_next(r->owners->groups, class, false) ||
+            owner_groups_has_next(r->owners->groups, class, true));
 }
 
 /* Returns whether an owner of the class can be planned. The wishes of one class may depend on the
@@ -368,8 +370,8 @@ static bool can_plan_class(struct reconciler *r, enum owner_class class)
 /* Returns whether a free slot can be promised to a waiting owner. */
 static bool can_promise_place(const struct reconciler *r)
 {
-    return owners_wants_place(r->owners) &&
-           transactions_large_free(r->transactions) > owners_promised_places(r->owners);
+    return owner_groups_has_waiting(r->owners->groups) &&
+           transactions_large_free(r->transactions) > r->owners->promised_places;
 }
 
 bool reconciler_can_plan(struct reconciler *r)

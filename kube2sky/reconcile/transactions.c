@@ -562,7 +562,7 @@ enum plan_fit transaction_board(struct transaction *transaction, struct owners *
     size_t from = 0, size = transaction->batch.size;
     enum plan_fit fit = plan_batch_add(&transaction->batch, plan, &from);
     bool may_be_large = owner->has_place || transactions_large_free(transaction->transactions) >
-                                                owners_promised_places(owners);
+                                                owners->promised_places;
     if (fit == PLAN_FITS_PARTLY && !may_be_large) {
         plan_batch_clear(&transaction->batch);
         fit = PLAN_FITS_NOT;

@@ -74,15 +74,15 @@ UNIT_TEST(test_a_place_is_promised_once)
     owners_wait_for_place(owners, a);
     owners_wait_for_place(owners, b);
     owners_release_place(owners);
-    assert_true(owners_wants_place(owners));
-    assert_int_equal(owners_promised_places(owners), 1);
+    assert_true(owner_groups_has_waiting(owners->groups));
+    assert_int_equal(owners->promised_places, 1);
     assert_true(a->has_place);
     owners_dequeue(owners, a, OWNER_SETTLED); /* it needs none any more */
-    assert_int_equal(owners_promised_places(owners), 0);
+    assert_int_equal(owners->promised_places, 0);
     owners_release_place(owners);
     assert_true(b->has_place);
     owners_wait_for_place(owners, b);
-    assert_int_equal(owners_promised_places(owners), 0);
+    assert_int_equal(owners->promised_places, 0);
 }
 
 /* The namespace waits until it has claimed as much as it may in its turn; then one of its owners is
@@ -90,24 +90,24 @@ UNIT_TEST(test_a_place_is_promised_once)
 UNIT_TEST(test_claims_without_end_leave_turns_to_plans)
 {
     owners_dequeue(owners, c, OWNER_SETTLED);
-    owners_want_claim(owners, a);
-    owners_want_claim(owners, b);
-    assert_false(owners_has_next(owners, OWNER_RECORDS, false));
-    struct owner *claiming = owners_next_due(owners);
-    owners_end_due(owners, claiming);
-    owners_charge_claim(claiming, OWNER_GROUP_QUANTUM_RECORDS - 1);
+    owner_groups_want_claim(owners->groups, a);
+    owner_groups_want_claim(owners->groups, b);
+    assert_false(owner_groups_has_next(owners->groups, OWNER_RECORDS, false));
+    struct owner *claiming = owner_groups_next_due(owners->groups);
+    owner_groups_end_due(owners->groups, claiming);
+    owner_group_charge_claim(claiming->group, OWNER_GROUP_QUANTUM_RECORDS - 1);
     assert_true(owners_awaits_claims(owners, a->id));
-    owners_want_claim(owners, claiming);
-    claiming = owners_next_due(owners);
-    owners_end_due(owners, claiming);
-    owners_charge_claim(claiming, 1);
+    owner_groups_want_claim(owners->groups, claiming);
+    claiming = owner_groups_next_due(owners->groups);
+    owner_groups_end_due(owners->groups, claiming);
+    owner_group_charge_claim(claiming->group, 1);
     assert_false(owners_awaits_claims(owners, a->id));
     assert_ptr_equal(owners_next(owners, OWNER_RECORDS, false), a);
     owners_dequeue(owners, a, OWNER_SETTLED);
     assert_true(owners_awaits_claims(owners, slice_str("svc/busy/gone")));
-    assert_false(owners_has_next(owners, OWNER_RECORDS, false));
-    claiming = owners_next_due(owners);
-    owners_end_due(owners, claiming);
-    owners_charge_claim(claiming, 1);
+    assert_false(owner_groups_has_next(owners->groups, OWNER_RECORDS, false));
+    claiming = owner_groups_next_due(owners->groups);
+    owner_groups_end_due(owners->groups, claiming);
+    owner_group_charge_claim(claiming->group, 1);
     assert_ptr_equal(owners_next(owners, OWNER_RECORDS, false), b); /* none is due */
 }

@@ -10,6 +10,7 @@
 #include "kube2sky/naming/external_keys.h"
 #include "kube2sky/naming/inventory.h"
 #include "kube2sky/naming/override_zones.h"
+#include "kube2sky/reconcile/owner_groups_internal.h"
 #include "kube2sky/reconcile/owners_internal.h"
 #include "kube2sky/reconcile/ownership_internal.h"
 #include "kube2sky/reconcile/planner_internal.h"
@@ -35,7 +36,7 @@ static void fault_bed_on_changed(void *data, struct slice id)
 {
     struct fault_bed *b = data;
     planner_forget_names(&b->planner);
-    owners_want_claim(b->owners, owners_get(b->owners, id));
+    owner_groups_want_claim(b->owners->groups, owners_get(b->owners, id));
 }
 
 static void fault_bed_on_unclaimed(void *data, struct slice owner_object)
@@ -122,9 +123,9 @@ static void fault_bed_plan(struct fault_bed *b, const char *id)
 {
     struct owner *owner;
     struct plan plan;
-    while ((owner = owners_next_due(b->owners))) {
+    while ((owner = owner_groups_next_due(b->owners->groups))) {
         (void)claim_whole(&b->planner, owner);
-        owners_end_due(b->owners, owner);
+        owner_groups_end_due(b->owners->groups, owner);
     }
     owner = owners_get(b->owners, slice_str(id));
     plan_init(&plan);

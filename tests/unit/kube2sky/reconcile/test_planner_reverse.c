@@ -6,6 +6,7 @@
 #include "common/base/buf.h"
 #include "common/dns/dname.h"
 #include "kube2sky/naming/inventory.h"
+#include "kube2sky/reconcile/owner_groups_internal.h"
 #include "kube2sky/reconcile/owners_internal.h"
 #include "kube2sky/reconcile/ownership_internal.h"
 #include "kube2sky/reconcile/planner_internal.h"
@@ -28,7 +29,7 @@ struct fixture {
 static void claim_changed(void *data, struct slice id)
 {
     struct fixture *f = data;
-    owners_want_claim(f->owners, owners_get(f->owners, id));
+    owner_groups_want_claim(f->owners->groups, owners_get(f->owners, id));
 }
 
 static void planner_reverse_end_list(struct fixture *f, enum kube_kind kind)
@@ -108,9 +109,9 @@ static void planner_reverse_put_reverse(struct fixture *f, const char *below, co
 static struct planned planner_reverse_plan_owner(struct fixture *f, const char *id)
 {
     struct owner *owner;
-    while ((owner = owners_next_due(f->owners))) {
+    while ((owner = owner_groups_next_due(f->owners->groups))) {
         (void)claim_whole(&f->planner, owner);
-        owners_end_due(f->owners, owner);
+        owner_groups_end_due(f->owners->groups, owner);
     }
     owner = owners_get(f->owners, slice_str(id));
     return plan_owner_whole(&f->planner, owner, &f->plan);
