@@ -224,7 +224,8 @@ static uint32_t retry_after_ms(const struct http_result *result)
     return (result->retry_after_s < max_s ? result->retry_after_s : max_s) * 1000;
 }
 
-/* Returns true, with *ret_failure set, if the response is an error. */
+/* Returns true, with *ret_failure set, if the response is an error. One that denies our credentials
+ * lets them be read again. */
 static bool is_failure(const struct kube_request *request, const struct http_result *result,
                        struct kube_failure *ret_failure)
 {
@@ -233,6 +234,9 @@ static bool is_failure(const struct kube_request *request, const struct http_res
     bool is_done = result->status == 200 || (result->status == 201 && request->written);
     if (result->err.code == 0 && is_done) {
         return false;
+    }
+    if (result->status == 401) {
+        kube_auth_refused(request->client->auth);
     }
     ret_failure->status = result->status;
     ret_failure->retry_after_ms = retry_after_ms(result);
@@ -449,9 +453,6 @@ static void kube_client_on_list_end(void *data, const struct http_result *result
 {
     struct kube_request *request = data;
     struct kube_failure failure = {0};
-    if (result->status == 401) {
-        kube_auth_refused(request->client->auth);
-    }
     if (is_failure(request, result, &failure)) {
         kube_client_end_list(request, NULL, &failure);
         return;
@@ -543,9 +544,6 @@ static void kube_client_on_watch_end(void *data, const struct http_result *resul
 {
     struct kube_request *request = data;
     struct kube_failure failure = {0};
-    if (result->status == 401) {
-        kube_auth_refused(request->client->auth);
-    }
     end_watch(request, is_failure(request, result, &failure) ? &failure : NULL);
 }
 
@@ -617,9 +615,6 @@ static void on_write_end(void *data, const struct http_result *result)
 {
     struct kube_request *request = data;
     struct kube_failure failure = {0};
-    if (result->status == 401) {
-        kube_auth_refused(request->client->auth);
-    }
     request->written(request->data, is_failure(request, result, &failure) ? &failure : NULL);
     free_request(request);
 }

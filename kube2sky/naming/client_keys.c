@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/queue.h>
 
 #include "common/base/addr.h"
 #include "common/base/buf.h"
@@ -21,7 +22,7 @@ enum { KEY_MAX = 1024, POD_ID_MAX = 16 * 1024 * 1024 };
 /* A key that is wanted, or was wanted when it was last returned as changed. */
 struct client_key {
     struct slice key;
-    struct client_key *next_changed;
+    STAILQ_ENTRY(client_key) changed;
     char *value; /* NULL: not wanted */
     size_t value_len;
     size_t pods; /* node-address: how many pods name it, counted each time */
@@ -45,8 +46,7 @@ struct part {
     struct key_table table;
     char *tree;
     size_t tree_len;
-    struct client_key *first_changed;
-    struct client_key **end_changed;
+    STAILQ_HEAD(, client_key) changed;
     struct client_listings listings; /* of the kind that feeds it */
     size_t bytes;                    /* of all values */
     size_t left_out;                 /* keys that were left out */
@@ -79,7 +79,7 @@ struct client_keys *client_keys_new(const struct client_keys_config *config)
         key_table_init_keyed(&part->table);
         part->tree = etcd_writer_key(slice_str(config->domain), folders[i]);
         part->tree_len = strlen(part->tree);
-        part->end_changed = &part->first_changed;
+        STAILQ_INIT(&part->changed);
         client_listings_init(&part->listings, config->namespaces,
                              i == CLIENT_KEYS_NODE_ADDRESS ? config->namespace_count : 0);
     }
@@ -145,9 +145,7 @@ static void client_keys_note_change(struct part *part, struct client_key *key)
 {
     if (!key->is_changed) {
         key->is_changed = true;
-        key->next_changed = NULL;
-        *part->end_changed = key;
-        part->end_changed = &key->next_changed;
+        STAILQ_INSERT_TAIL(&part->changed, key, changed);
     }
 }
 
@@ -581,17 +579,14 @@ static struct slice next_record_change(struct client_keys *keys)
 struct slice client_keys_next_change(struct client_keys *keys, enum client_keys_part which)
 {
     struct part *part = &keys->parts[which];
-    struct client_key *key = part->first_changed;
+    struct client_key *key = STAILQ_FIRST(&part->changed);
     if (which == CLIENT_KEYS_RECORD) {
         return next_record_change(keys);
     }
     if (!key) {
         return slice_of(NULL, 0);
     }
-    part->first_changed = key->next_changed;
-    if (!part->first_changed) {
-        part->end_changed = &part->first_changed;
-    }
+    STAILQ_REMOVE_HEAD(&part->changed, changed);
     key->is_changed = false;
     buf_clear(&keys->taken);
     buf_append_slice(&keys->taken, key->key);

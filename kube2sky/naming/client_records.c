@@ -18,7 +18,7 @@ enum { VALUE_MAX = 16 * 1024, ID_MAX = 16 * 1024 * 1024 };
 struct record_place {
     struct ip ip;
     bool is_changed;
-    struct record_place *next_changed;
+    STAILQ_ENTRY(record_place) changed;
     struct record_stay *first; /* NULL: no pod has it, and its change is to be taken */
 };
 
@@ -60,8 +60,7 @@ struct client_records {
     struct key_table nodes;
     struct key_table places;
     size_t node_count; /* known ones */
-    struct record_place *first_changed;
-    struct record_place **end_changed;
+    STAILQ_HEAD(, record_place) changed;
     struct buf *value; /* scratch buffer */
     struct buf id;     /* scratch buffer */
 };
@@ -92,7 +91,7 @@ struct client_records *client_records_new(bool is_narrowed, const char *const *n
     key_table_init(&records->pods, key_of_pod);
     key_table_init_keyed(&records->nodes);
     key_table_init(&records->places, key_of_place);
-    records->end_changed = &records->first_changed;
+    STAILQ_INIT(&records->changed);
     records->value = xmalloc(sizeof(*records->value));
     buf_init(records->value, VALUE_MAX);
     buf_init(&records->id, ID_MAX);
@@ -141,9 +140,7 @@ static void note_place(struct client_records *records, struct record_place *plac
 {
     if (!place->is_changed && records->are_known) {
         place->is_changed = true;
-        place->next_changed = NULL;
-        *records->end_changed = place;
-        records->end_changed = &place->next_changed;
+        STAILQ_INSERT_TAIL(&records->changed, place, changed);
     }
 }
 
@@ -551,14 +548,11 @@ struct slice client_records_value(const struct client_records *records, const st
 
 bool client_records_next_change(struct client_records *records, struct ip *ret_ip)
 {
-    struct record_place *place = records->first_changed;
+    struct record_place *place = STAILQ_FIRST(&records->changed);
     if (!place) {
         return false;
     }
-    records->first_changed = place->next_changed;
-    if (!records->first_changed) {
-        records->end_changed = &records->first_changed;
-    }
+    STAILQ_REMOVE_HEAD(&records->changed, changed);
     place->is_changed = false;
     *ret_ip = place->ip;
     free_unused_place(records, place);

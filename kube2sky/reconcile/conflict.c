@@ -1,6 +1,7 @@
 #include "kube2sky/reconcile/conflict_internal.h"
 
 #include <stdlib.h>
+#include <sys/queue.h>
 
 #include "common/base/attributes.h"
 #include "common/base/backoff.h"
@@ -31,7 +32,7 @@ struct text {
 struct conflict {
     struct conflicts *conflicts;
     struct owner *owner;
-    struct conflict *prev, *next;
+    LIST_ENTRY(conflict) entry;
     ev_timer timer; /* always active: fires at the end of the backoff or of the conflict */
     bool is_resting;
     bool is_told;
@@ -46,7 +47,7 @@ struct conflict {
 
 struct conflicts {
     struct conflicts_config config;
-    struct conflict *first;
+    LIST_HEAD(, conflict) all;
     size_t begun; /* all that are counted, in conflict or not yet */
     size_t count; /* owners in conflict */
 };
@@ -88,10 +89,7 @@ static void conflict_end(struct conflict *conflict)
     conflicts->begun--;
     conflicts->count -= is_contested(conflict);
     ev_timer_stop(conflicts->config.loop, &conflict->timer);
-    *(conflict->prev ? &conflict->prev->next : &conflicts->first) = conflict->next;
-    if (conflict->next) {
-        conflict->next->prev = conflict->prev;
-    }
+    LIST_REMOVE(conflict, entry);
     conflict->owner->conflict = NULL;
     free(conflict->key.bytes);
     free(conflict->ours.bytes);
@@ -105,8 +103,8 @@ void conflicts_free(struct conflicts *conflicts)
     if (!conflicts) {
         return;
     }
-    while (conflicts->first) {
-        conflict_end(conflicts->first);
+    while (!LIST_EMPTY(&conflicts->all)) {
+        conflict_end(LIST_FIRST(&conflicts->all));
     }
     free(conflicts);
 }
@@ -145,11 +143,7 @@ static struct conflict *conflict_begin(struct conflicts *conflicts, struct owner
     const struct conflict_limits *limits = &conflicts->config.limits;
     conflict->conflicts = conflicts;
     conflict->owner = owner;
-    conflict->next = conflicts->first;
-    if (conflict->next) {
-        conflict->next->prev = conflict;
-    }
-    conflicts->first = conflict;
+    LIST_INSERT_HEAD(&conflicts->all, conflict, entry);
     conflicts->begun++;
     backoff_init(&conflict->backoff, limits->rest_first_ms, limits->rest_max_ms);
     timer_init(&conflict->timer, conflict_on_timer, conflict);
@@ -299,10 +293,13 @@ size_t conflicts_count(const struct conflicts *conflicts)
 
 bool conflicts_explain(const struct conflicts *conflicts, enum owner_class class, struct buf *out)
 {
-    const struct conflict *one = NULL;
+    const struct conflict *one = NULL, *conflict;
     size_t count = 0;
-    for (const struct conflict *conflict = conflicts->count ? conflicts->first : NULL; conflict;
-         conflict = conflict->next) {
+    if (!conflicts->count) {
+        return false;
+    }
+    LIST_FOREACH(conflict, &conflicts->all, entry)
+    {
         if (is_contested(conflict) && is_of_config(conflict) == (class == OWNER_CONFIG)) {
             one = one ? one : conflict;
             count++;

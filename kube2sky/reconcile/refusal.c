@@ -1,6 +1,7 @@
 #include "kube2sky/reconcile/refusal_internal.h"
 
 #include <stdlib.h>
+#include <sys/queue.h>
 
 #include "common/base/attributes.h"
 #include "common/base/backoff.h"
@@ -15,14 +16,14 @@ enum { BETWEEN_RETRIES_MS = 1000 };
 struct refusal {
     struct refusals *refusals;
     struct owner *owner;
-    struct refusal *prev, *next;
+    LIST_ENTRY(refusal) entry;
     ev_timer timer; /* active while the owner backs off */
     struct backoff backoff;
 };
 
 struct refusals {
     struct refusals_config config;
-    struct refusal *first;
+    LIST_HEAD(, refusal) all;
     size_t count;
     size_t in_a_row;
     int64_t retried_ms;
@@ -39,10 +40,7 @@ static void refusal_forget(struct refusal *refusal)
 {
     struct refusals *refusals = refusal->refusals;
     ev_timer_stop(refusals->config.loop, &refusal->timer);
-    *(refusal->prev ? &refusal->prev->next : &refusals->first) = refusal->next;
-    if (refusal->next) {
-        refusal->next->prev = refusal->prev;
-    }
+    LIST_REMOVE(refusal, entry);
     refusals->count--;
     refusal->owner->refusal = NULL;
     free(refusal);
@@ -53,8 +51,8 @@ void refusals_free(struct refusals *refusals)
     if (!refusals) {
         return;
     }
-    while (refusals->first) {
-        refusal_forget(refusals->first);
+    while (!LIST_EMPTY(&refusals->all)) {
+        refusal_forget(LIST_FIRST(&refusals->all));
     }
     free(refusals);
 }
@@ -71,11 +69,7 @@ static struct refusal *refusal_begin(struct refusals *refusals, struct owner *ow
     struct refusal *refusal = xcalloc(1, sizeof(*refusal));
     refusal->refusals = refusals;
     refusal->owner = owner;
-    refusal->next = refusals->first;
-    if (refusal->next) {
-        refusal->next->prev = refusal;
-    }
-    refusals->first = refusal;
+    LIST_INSERT_HEAD(&refusals->all, refusal, entry);
     refusals->count++;
     backoff_init(&refusal->backoff, BACKOFF_REMOTE_FIRST_MS, BACKOFF_REFUSED_MAX_MS);
     timer_init(&refusal->timer, refusal_on_timer, refusal);
@@ -127,7 +121,9 @@ void refusals_retry(struct refusals *refusals)
         return;
     }
     refusals->retried_ms = now_ms;
-    for (struct refusal *r = refusals->first; r; r = r->next) {
+    struct refusal *r;
+    LIST_FOREACH(r, &refusals->all, entry)
+    {
         if (ev_is_active(&r->timer)) {
             ev_timer_stop(config->loop, &r->timer);
             config->due(config->data, r->owner);
