@@ -22,12 +22,13 @@ static void kube2sky_live_write_program(const struct metrics_sources *all, struc
     buf_init(&reason, REASON_MAX);
     bool is_ready = reconciler_has_synced(all->reconciler);
     bool is_doubtful = !status_is_ready(all, true, &reason);
-    buf_append_str(out, "{\"program\":\"kube2sky\"");
+    json_text_open(out, NULL, '{');
+    json_text_string_field(out, "program", "kube2sky");
     json_text_string_field(out, "version", version_string);
     json_text_number_field(out, "time_ms", (uint64_t)clock_wall_ms());
     json_text_number_field(out, "uptime_s", (uint64_t)(clock_wall_s() - all->start_s));
     json_text_string_field(out, "domain", all->domain ? all->domain : "");
-    buf_append_str(out, is_ready ? ",\"ready\":true" : ",\"ready\":false");
+    json_text_flag_field(out, "ready", is_ready);
     json_text_string_field(out, "reason", is_doubtful ? buf_cstr(&reason) : "");
     buf_fini(&reason);
 }
@@ -60,33 +61,32 @@ static void write_live_counts(const struct kube_source *kube_source, enum kube_k
 
 static void write_kinds(const struct kube_source *kube_source, struct buf *out)
 {
-    bool is_first = true;
-    buf_append_str(out, ",\"kinds\":[");
+    json_text_open(out, "kinds", '[');
     for (size_t i = 0; i < KUBE_KIND_COUNT; i++) {
         enum kube_kind kind = (enum kube_kind)i;
         if (!kube_source_follows(kube_source, kind)) {
             continue;
         }
         const struct outage_source *followed = kube_source_followed(kube_source, kind);
-        buf_printf(out, "%s{\"kind\":\"%s\"", is_first ? "" : ",", kube_kind_name(kind));
+        json_text_open(out, NULL, '{');
+        json_text_string_field(out, "kind", kube_kind_name(kind));
         json_text_string_field(out, "resource", followed->kind);
         write_live_counts(kube_source, kind, out);
-        buf_append_str(out, followed->is_away ? ",\"followed\":false" : ",\"followed\":true");
+        json_text_flag_field(out, "followed", !followed->is_away);
         write_away(followed, out);
         buf_append_char(out, '}');
-        is_first = false;
     }
     buf_append_char(out, ']');
 }
 
 static void write_skipped(const struct flaw_list *list, struct buf *out)
 {
-    buf_append_str(out, ",\"skipped\":[");
+    json_text_open(out, "skipped", '[');
     for (size_t i = 0; i < list->count; i++) {
         const struct flaw *flaw = &list->items[i];
-        buf_append_str(out, i ? ",{" : "{");
-        buf_printf(out, "\"time_ms\":%" PRId64 ",\"what\":", flaw->time_ms);
-        json_text_string(out, slice_str(flaw->what));
+        json_text_open(out, NULL, '{');
+        json_text_integer_field(out, "time_ms", flaw->time_ms);
+        json_text_string_field(out, "what", flaw->what);
         json_text_string_field(out, "reason", flaw->reason);
         buf_append_char(out, '}');
     }
@@ -99,10 +99,10 @@ static void kube2sky_live_write_etcd(const struct metrics_sources *all,
                                      const struct reconciler_stats *stats, struct buf *out)
 {
     const struct outage_source *followed = reconciler_followed(all->reconciler);
-    buf_append_str(out, ",\"etcd\":{\"connected\":");
-    buf_append_str(out, followed->is_away ? "false" : "true");
-    json_text_number_field(out, "revision", (uint64_t)stats->revision);
-    json_text_number_field(out, "age_ms", (uint64_t)etcd_silence_ms(all->etcd));
+    json_text_open(out, "etcd", '{');
+    json_text_flag_field(out, "connected", !followed->is_away);
+    json_text_integer_field(out, "revision", stats->revision);
+    json_text_integer_field(out, "age_ms", etcd_silence_ms(all->etcd));
     json_text_string_field(out, "endpoint", etcd_endpoint(all->etcd));
     write_away(followed, out);
     buf_append_char(out, '}');
@@ -126,17 +126,18 @@ static void write_owners(const struct reconciler_stats *stats, struct buf *out)
 static void write_changes(const struct change_ring *ring, struct buf *out)
 {
     const struct change *change;
-    buf_append_str(out, ",\"changes\":[");
+    json_text_open(out, "changes", '[');
     for (size_t i = 0; i < LIVE_CHANGES_MAX && (change = change_ring_get(ring, i)); i++) {
-        buf_printf(out, "%s{\"time_ms\":%" PRId64, i ? "," : "", change->time_ms);
+        json_text_open(out, NULL, '{');
+        json_text_integer_field(out, "time_ms", change->time_ms);
         json_text_string_field(out, "owner", change->owner);
         json_text_number_field(out, "puts", change->puts);
         json_text_number_field(out, "deletes", change->deletes);
         if (change->api_to_plan_us >= 0) {
-            json_text_number_field(out, "api_to_plan_us", (uint64_t)change->api_to_plan_us);
+            json_text_integer_field(out, "api_to_plan_us", change->api_to_plan_us);
         }
-        json_text_number_field(out, "plan_to_etcd_us", (uint64_t)change->plan_to_etcd_us);
-        json_text_number_field(out, "revision", (uint64_t)change->revision);
+        json_text_integer_field(out, "plan_to_etcd_us", change->plan_to_etcd_us);
+        json_text_integer_field(out, "revision", change->revision);
         buf_append_char(out, '}');
     }
     buf_append_char(out, ']');
@@ -146,8 +147,8 @@ void kube2sky_live_figures_write(const struct metrics_sources *all, struct buf *
 {
     const struct reconciler_stats stats = reconciler_get_stats(all->reconciler);
     kube2sky_live_write_program(all, out);
-    buf_append_str(out, stats.is_leading ? ",\"leader\":{\"is_leader\":true"
-                                         : ",\"leader\":{\"is_leader\":false");
+    json_text_open(out, "leader", '{');
+    json_text_flag_field(out, "is_leader", stats.is_leading);
     json_text_string_field(out, "id", stats.leader);
     buf_append_char(out, '}');
     write_kinds(all->kube_source, out);

@@ -104,6 +104,13 @@ void json_text_open(struct buf *out, const char *name, char first)
     buf_append_char(out, first);
 }
 
+void json_text_open_row(struct buf *out, const char *name, char first)
+{
+    append_member(out, NULL);
+    buf_append_char(out, '\n');
+    json_text_open(out, name, first);
+}
+
 void json_text_time_fields(struct buf *out, int64_t time_ms)
 {
     json_text_open(out, "time", '"');

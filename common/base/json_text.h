@@ -24,7 +24,9 @@ void json_text_flag_field(struct buf *out, const char *name, bool value);
 /* Appends a time as two fields: "time":"2026-05-01T03:12:00.000Z","time_ms":1777605120000. */
 void json_text_time_fields(struct buf *out, int64_t time_ms);
 
-/* Begins such a field whose value the caller appends from its second byte on: `{`, `[`, `"`. */
+/* Begins such a field whose value the caller appends from its second byte on: `{`, `[`, `"`; _row:
+ * on a new line. */
 void json_text_open(struct buf *out, const char *name, char first);
+void json_text_open_row(struct buf *out, const char *name, char first);
 
 #endif

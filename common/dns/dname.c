@@ -3,6 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/base/json_text.h"
+
 static int decimal_digit(char c)
 {
     return c >= '0' && c <= '9' ? c - '0' : -1;
@@ -96,6 +98,12 @@ const char *dname_to_text(const struct dname *name, char out[DNAME_TEXT_MAX])
     }
     out[n] = '\0';
     return out;
+}
+
+void dname_json_field(struct buf *out, const char *field, const struct dname *name)
+{
+    char text[DNAME_TEXT_MAX];
+    json_text_string_field(out, field, dname_to_text(name, text));
 }
 
 /* Equals a message's header (RFC 1035 4.1.1), which contains no name. */

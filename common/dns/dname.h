@@ -37,6 +37,10 @@ bool dname_from_text(struct slice text, struct dname *ret_name) MUST_CHECK;
 /* Writes text with a trailing dot, escaped where necessary. Returns out. */
 const char *dname_to_text(const struct dname *name, char out[DNAME_TEXT_MAX]);
 
+/* Appends the text as a field of JSON (json_text.h). */
+struct buf;
+void dname_json_field(struct buf *out, const char *field, const struct dname *name);
+
 /* Reads a possibly compressed name from a reader over a whole message (RFC 1035 4.1.4). Pointers
  * must point backwards, behind the header, to a name that ends before the part with the pointer
  * begins. So there are no loops, and a name depends only on earlier bytes. Label types other than

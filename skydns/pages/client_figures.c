@@ -225,7 +225,7 @@ static void write_client(const struct client_figures *f, const struct busy_clien
     struct namespace_row row = {0};
     struct client_description now;
     const uint64_t queries = client->figures[BUSY_QUERIES];
-    buf_append_char(out, '{');
+    json_text_open_row(out, NULL, '{');
     json_text_string_field(out, "address", ip_format(&client->ip, address));
     if (client->group > 0 && namespace_figures_row(f->namespaces, client->group, &row)) {
         json_text_slice_field(out, "namespace", row.label);
@@ -250,7 +250,6 @@ static void write_clients(const struct client_figures *f, double seconds, struct
     const size_t count = busy_clients_list(f->busy, clients, CLIENT_FIGURES_SHOWN);
     json_text_open(out, "clients", '[');
     for (size_t i = 0; i < count; i++) {
-        buf_append_str(out, i ? ",\n" : "\n");
         write_client(f, &clients[i], seconds, out);
     }
     buf_append_char(out, ']');
@@ -269,7 +268,7 @@ static void write_bill(const struct client_figures *f, unsigned group, size_t cl
     const uint64_t of_detours = CANDIDATES * sums[BUSY_DETOURS];
     const uint64_t dots_save = of_detours < misses ? of_detours : misses;
     const uint64_t autopath_saves = has_autopath ? 0 : misses;
-    buf_append_char(out, '{');
+    json_text_open_row(out, NULL, '{');
     json_text_slice_field(out, "namespace", row.label);
     json_text_number_field(out, "clients", clients);
     json_text_number_field(out, "queries", sums[BUSY_QUERIES]);
@@ -323,7 +322,6 @@ static void write_bills(const struct client_figures *f, double cpu_us, bool has_
     busy_clients_count(f->busy, clients);
     json_text_open(out, "namespaces", '[');
     for (size_t i = 0; i < shown; i++) {
-        buf_append_str(out, i ? ",\n" : "\n");
         write_bill(f, groups[i].group, clients[groups[i].group], cpu_us, has_autopath, out);
     }
     buf_append_char(out, ']');

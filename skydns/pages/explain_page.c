@@ -9,15 +9,10 @@
 #include "common/base/json_text.h"
 #include "common/base/utc_time.h"
 #include "common/dns/dns_names.h"
-#include "common/dns/record.h"
 #include "skydns/pages/record_page_internal.h"
 #include "skydns/wire/rr_text.h"
 
-/* Word for programs and text for people. */
-static const struct {
-    const char *word;
-    const char *text;
-} rules[] = {
+static const struct explain_word rules[] = {
     [EXPLAIN_GAVE] = {"gave", "gave a record"},
     [EXPLAIN_HIDDEN] = {"hidden",
                         "hidden: below a label that starts with _, which must be queried by name"},
@@ -67,17 +62,11 @@ static const char *explained_status(const struct explanation *x)
 
 /* ---- What the answer is ---- */
 
-void explain_page_put_name(const char *field, const struct dname *name, struct buf *out)
-{
-    char text[DNAME_TEXT_MAX];
-    json_text_string_field(out, field, dname_to_text(name, text));
-}
-
 static void explain_put_near(const struct dname *near, size_t count, struct buf *out)
 {
     json_text_open(out, "near", '[');
     for (size_t i = 0; i < count; i++) {
-        explain_page_put_name(NULL, &near[i], out);
+        dname_json_field(out, NULL, &near[i]);
     }
     buf_append_char(out, ']');
 }
@@ -91,8 +80,7 @@ static void explain_put_section(const struct explanation *x, const char *field,
         buf_clear(&text);
         rr_text(&rrs[i], &x->plan->soa, &text);
         if (i == 0) {
-            buf_append_str(out, ",\n");
-            json_text_open(out, field, '[');
+            json_text_open_row(out, field, '[');
         }
         json_text_slice_field(out, NULL, buf_slice(&text));
     }
@@ -122,8 +110,7 @@ static void explain_put_keys(const struct explanation *x, struct buf *out)
         buf_clear(&text);
         append_unknown_record(x, x->keys.set->rdata[i], &text);
         if (i == 0) {
-            buf_append_str(out, ",\n");
-            json_text_open(out, "answer", '[');
+            json_text_open_row(out, "answer", '[');
         }
         json_text_slice_field(out, NULL, buf_slice(&text));
     }
@@ -162,19 +149,18 @@ static void explain_put_serial(const struct explain_page *p)
     if (!serial->is_shown) {
         return;
     }
-    buf_append_str(out, ",\n");
-    json_text_open(out, "serial", '{');
+    json_text_open_row(out, "serial", '{');
     json_text_number_field(out, "value", serial->value);
     if (!serial->is_hour && serial->is_known) {
         json_text_number_field(out, "base", serial->base);
-        buf_printf(out, ",\"revision\":%" PRId64, serial->revision);
+        json_text_integer_field(out, "revision", serial->revision);
         json_text_number_field(out, "settings", serial->settings_part);
         json_text_flag_field(out, "has_key", serial->has_key);
     }
     if (p->is_for_text) {
         json_text_flag_field(out, "hour", serial->is_hour);
         json_text_flag_field(out, "of_base", serial->is_of_base);
-        explain_page_put_name("domain", &serial->domain, out);
+        dname_json_field(out, "domain", &serial->domain);
     }
     buf_append_char(out, '}');
 }
@@ -212,9 +198,9 @@ static void explain_put_signed(const struct explanation *x, struct buf *out)
     for (size_t s = 0; s < x->signed_count; s++) {
         const struct signed_set_shown *set = &x->signed_sets[s];
         buf_append_str(out, s == 0 ? ",\n\"signed\":[{" : ",\n {");
-        explain_page_put_name("name", &set->owner, out);
+        dname_json_field(out, "name", &set->owner);
         json_text_string_field(out, "type", dns_type_text(set->type, type));
-        explain_page_put_name("zone", &set->zone->name, out);
+        dname_json_field(out, "zone", &set->zone->name);
         json_text_open(out, "keys", '[');
         for (size_t i = 0; i < set->zone->key_count; i++) {
             if (set->ends_s[i] >= 0) {
@@ -228,25 +214,17 @@ static void explain_put_signed(const struct explanation *x, struct buf *out)
 
 /* ---- etcd and the domain ---- */
 
-void explain_page_put_time(int64_t time_ms, struct buf *out)
-{
-    json_text_open(out, "time", '"');
-    utc_time_append_ms(time_ms, out);
-    buf_append_char(out, '"');
-    buf_printf(out, ",\"time_ms\":%" PRId64, time_ms);
-}
-
 /* Prints the moment of the past, and the mark by which its revision was found. */
 static void explain_put_moment(const struct explain_past *past, struct buf *out)
 {
-    buf_append_str(out, ",\n");
-    json_text_open(out, "at", '{');
+    json_text_open_row(out, "at", '{');
     json_text_slice_field(out, "asked", past->asked);
-    buf_printf(out, ",\"revision\":%" PRId64, past->revision);
+    json_text_integer_field(out, "revision", past->revision);
     if (past->has_mark) {
         json_text_open(out, "mark", '{');
-        explain_page_put_time(past->mark_ms, out);
-        buf_printf(out, ",\"revision\":%" PRId64 "}", past->mark_revision);
+        json_text_time_fields(out, past->mark_ms);
+        json_text_integer_field(out, "revision", past->mark_revision);
+        buf_append_char(out, '}');
     }
     buf_append_char(out, '}');
 }
@@ -254,18 +232,17 @@ static void explain_put_moment(const struct explain_past *past, struct buf *out)
 static void explain_put_state(const struct explanation *x, struct buf *out)
 {
     const struct explain_etcd *etcd = &x->etcd;
-    buf_append_str(out, ",\n");
-    json_text_open(out, "etcd", '{');
+    json_text_open_row(out, "etcd", '{');
     json_text_flag_field(out, "connected", !etcd->is_away);
     if (etcd->is_away) {
-        buf_printf(out, ",\"away_s\":%" PRId64, etcd->away_s);
+        json_text_integer_field(out, "away_s", etcd->away_s);
         json_text_string_field(out, "reason", etcd->reason);
     }
     if (etcd->has_records) {
-        buf_printf(out, ",\"age_s\":%" PRId64, etcd->age_s);
+        json_text_integer_field(out, "age_s", etcd->age_s);
     }
     if (etcd->is_holding_old) {
-        buf_printf(out, ",\"holding_s\":%" PRId64, etcd->holding_s);
+        json_text_integer_field(out, "holding_s", etcd->holding_s);
     }
     buf_append_char(out, '}');
 }
@@ -273,7 +250,7 @@ static void explain_put_state(const struct explanation *x, struct buf *out)
 static void explain_put_domain(const struct explanation *x, struct buf *out)
 {
     if (x->zone) {
-        explain_page_put_name("domain", &x->zone->domain, out);
+        dname_json_field(out, "domain", &x->zone->domain);
         buf_append_str(out, x->zone->is_incomplete ? ",\"incomplete\":true" : "");
     }
 }
@@ -284,7 +261,7 @@ static void explain_put_tree(const struct explanation *x, struct buf *out)
     for (size_t i = 0; i < x->level_count; i++) {
         const struct explain_level *level = &x->levels[i];
         buf_append_str(out, i ? ",\n {" : ",\n\"tree\":[\n {");
-        explain_page_put_name("name", &level->name, out);
+        dname_json_field(out, "name", &level->name);
         json_text_flag_field(out, "exists", level->exists);
         json_text_flag_field(out, "record", level->has_record);
         json_text_number_field(out, "records", level->below);
@@ -299,12 +276,8 @@ static void explain_put_key(const char *field, const struct store_record *record
                             struct slice prefix, struct buf *out)
 {
     struct dname name;
-    struct buf key;
-    buf_init(&key, prefix.len + DNAME_MAX);
     store_record_name(record, &name);
-    record_key_of(prefix, &name, &key);
-    json_text_slice_field(out, field, buf_slice(&key));
-    buf_fini(&key);
+    record_page_key(out, field, &name, prefix);
 }
 
 /* Prints the latest change of the name, if it is known; `revision` 0: any, else only this one. */
@@ -316,8 +289,7 @@ static void explain_put_change(const struct explain_page *p, const struct dname 
     if (!change || (revision != 0 && change->revision != revision)) {
         return;
     }
-    buf_append_str(p->out, ",\"change\":");
-    change_page_one(change, p->x->prefix, p->out);
+    change_page_one("change", change, p->x->prefix, p->out);
     if (p->is_for_text) {
         int64_t ago_s = (clock_wall_ms() - change->time_ms) / 1000;
         json_text_number_field(p->out, "change_ago_s", (uint64_t)(ago_s > 0 ? ago_s : 0));
@@ -364,9 +336,7 @@ static void explain_put_broken(const struct explain_name *n, struct buf *out)
             json_text_open(out, "broken", '[');
         }
         json_text_open(out, NULL, '{');
-        json_text_slice_field(out, "key", n->broken[i].key);
-        json_text_string_field(out, "reason", n->broken[i].reason);
-        buf_printf(out, ",\"revision\":%" PRId64 "}", n->broken[i].mod_revision);
+        broken_key_fields(&n->broken[i], out);
     }
     buf_append_str(out, n->broken_count ? "]" : "");
 }
@@ -374,7 +344,7 @@ static void explain_put_broken(const struct explain_name *n, struct buf *out)
 static void explain_put_one(const struct explain_page *p, const struct explain_name *n)
 {
     buf_append_char(p->out, '{');
-    explain_page_put_name("name", &n->name, p->out);
+    dname_json_field(p->out, "name", &n->name);
     if (n->from) {
         explain_put_key("host_of", n->from, p->x->prefix, p->out);
     }
@@ -382,7 +352,7 @@ static void explain_put_one(const struct explain_page *p, const struct explain_n
     if (n->exists) {
         explain_put_records(p, n);
     } else {
-        explain_page_put_name("closest", &n->closest, p->out);
+        dname_json_field(p->out, "closest", &n->closest);
         explain_put_near(n->near, n->near_count, p->out);
         explain_put_change(p, &n->name, 0);
     }
@@ -402,12 +372,12 @@ void explain_page_put(const struct explain_page *p)
     struct buf *out = p->out;
     char type[DNS_TYPE_TEXT_MAX];
     buf_append_char(out, '{');
-    explain_page_put_name("name", &x->asked, out);
+    dname_json_field(out, "name", &x->asked);
     json_text_string_field(out, "type", dns_type_text(x->question.type, type));
-    buf_printf(out, ",\"revision\":%" PRId64, x->revision);
+    json_text_integer_field(out, "revision", x->revision);
     json_text_string_field(out, "status", explained_status(x));
     if (x->is_from_snapshot) {
-        buf_printf(out, ",\"snapshot_age_s\":%" PRId64, x->snapshot_age_s);
+        json_text_integer_field(out, "snapshot_age_s", x->snapshot_age_s);
     }
     if (x->past) {
         explain_put_moment(x->past, out);

@@ -37,9 +37,10 @@ void explain_page_put_external(const struct explain_page *p);
 void explain_page_put_client(const struct explain_page *p);
 void explain_page_put_search(const struct explain_page *p);
 
-/* Appends a time as two fields: "time":"2026-05-01T03:12:00.000Z","time_ms":1777605120000. */
-void explain_page_put_time(int64_t time_ms, struct buf *out);
-
-void explain_page_put_name(const char *field, const struct dname *name, struct buf *out);
+/* Word for programs and text for people. */
+struct explain_word {
+    const char *word;
+    const char *text;
+};
 
 #endif

@@ -4,11 +4,7 @@
 #include "common/base/json_text.h"
 #include "skydns/pages/explain_page.h"
 
-/* Word for programs and text for people. */
-static const struct {
-    const char *word;
-    const char *text;
-} identities[] = {
+static const struct explain_word identities[] = {
     [EXPLAIN_ANYBODY] = {"", ""},
     [EXPLAIN_NOT_WANTED] = {"not-wanted",
                             "namespace not looked for: none of -autopath, -visibility=own, "
@@ -19,10 +15,7 @@ static const struct {
     [EXPLAIN_NO_POD] = {"none", "namespace not known: no pod has this address"},
 };
 
-static const struct {
-    const char *word;
-    const char *text;
-} outcomes[] = {
+static const struct explain_word outcomes[] = {
     [EXPLAIN_ANSWERS] = {"answers", "answers"},
     [EXPLAIN_NO_DATA] = {"no-data", "exists, but has no such record"},
     [EXPLAIN_NO_NAME] = {"no-name", "does not exist"},
@@ -93,14 +86,13 @@ void explain_page_put_search(const struct explain_page *p)
     if (search->count == 0) {
         return;
     }
-    buf_append_str(p->out, ",\n");
-    json_text_open(p->out, "search", '{');
+    json_text_open_row(p->out, "search", '{');
     json_text_slice_field(p->out, "namespace", search->space);
     json_text_flag_field(p->out, "assumed", search->is_assumed);
     json_text_open(p->out, "names", '[');
     for (size_t i = 0; i < search->count; i++) {
         json_text_open(p->out, NULL, '{');
-        explain_page_put_name("name", &search->names[i], p->out);
+        dname_json_field(p->out, "name", &search->names[i]);
         who_put_outcome(p, search->outcomes[i], resolver_text(search->outcomes[i]));
     }
     buf_append_str(p->out, "]}");
@@ -122,8 +114,7 @@ void explain_page_put_client(const struct explain_page *p)
     if (who->identity == EXPLAIN_ANYBODY) {
         return;
     }
-    buf_append_str(out, ",\n");
-    json_text_open(out, "client", '{');
+    json_text_open_row(out, "client", '{');
     json_text_string_field(out, "address", ip_format(&who->ip, address));
     json_text_string_field(out, "identity", identities[who->identity].word);
     if (p->is_for_text) {

@@ -23,11 +23,8 @@ static const char *const origins[] = {
     [ZONE_FROM_DOCUMENT] = "document",
 };
 
-/* Reasons why a response is not cached: the word for programs and the text for people. */
-static const struct {
-    const char *word;
-    const char *text;
-} verdicts[] = {
+/* Reasons why a response is not cached. */
+static const struct explain_word verdicts[] = {
     [CACHE_HIT] = {"kept", "it was cached, and evicted"},
     [CACHE_NO_TIME] = {"no-time", "a TTL of it is 0"},
     [CACHE_NO_SOA] = {"no-soa", "NXDOMAIN or NODATA without an SOA, which would say for how long"},
@@ -149,7 +146,7 @@ static void external_put_zone(const struct explain_external *x, struct buf *out)
 {
     const struct forward_zone *zone = x->zone;
     if (zone_is_stub(zone)) {
-        explain_page_put_name("zone", &zone->name, out);
+        dname_json_field(out, "zone", &zone->name);
         json_text_string_field(out, "zone_from", origins[zone->origin]);
         if (zone->fallback != ZONE_ENDS) {
             json_text_string_field(out, "zone_falls_back",
@@ -172,8 +169,7 @@ static void external_put_section(struct reader *r, const char *field, size_t cou
     struct buf text;
     bool ok = true;
     buf_init(&text, RR_TEXT_MAX);
-    buf_append_str(out, ",\n");
-    json_text_open(out, field, '[');
+    json_text_open_row(out, field, '[');
     for (size_t i = 0; i < count && ok; i++) {
         buf_clear(&text);
         ok = rr_text_read(r, &text);
@@ -214,7 +210,7 @@ static void external_put_targets(const struct explain_page *p)
     for (size_t i = 0; i < x->external_count; i++) {
         const struct external_question *q = &x->externals[i].question;
         buf_append_str(out, i ? ",{" : "],\n\"targets\":[{");
-        explain_page_put_name("name", &q->name, out);
+        dname_json_field(out, "name", &q->name);
         json_text_string_field(out, "type", dns_type_text(q->type, type));
         external_put_source(&x->externals[i], p->is_for_text, out);
         if (p->is_for_text) { /* other types do without the addresses if upstreams fail */

@@ -1,6 +1,5 @@
 #include "skydns/pages/live.h"
 
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -65,13 +64,14 @@ void top_names_write(const struct top_names *top, struct buf *out)
         sorted[i] = &top->items[i];
     }
     qsort(sorted, top->count, sizeof(sorted[0]), top_names_by_count);
-    buf_append_char(out, '[');
+    json_text_open(out, "top", '[');
     for (size_t i = 0; i < top->count && i < TOP_NAMES_SHOWN; i++) {
-        char name[DNAME_TEXT_MAX], type[DNS_TYPE_TEXT_MAX];
-        buf_append_str(out, i ? ",{\"name\":" : "{\"name\":");
-        json_text_string(out, slice_str(dname_to_text(&sorted[i]->name, name)));
-        buf_printf(out, ",\"type\":\"%s\",\"count\":%" PRIu64 "}",
-                   dns_type_text(sorted[i]->type, type), sorted[i]->count);
+        char type[DNS_TYPE_TEXT_MAX];
+        json_text_open(out, NULL, '{');
+        dname_json_field(out, "name", &sorted[i]->name);
+        json_text_string_field(out, "type", dns_type_text(sorted[i]->type, type));
+        json_text_number_field(out, "count", sorted[i]->count);
+        buf_append_char(out, '}');
     }
     buf_append_char(out, ']');
 }
@@ -142,11 +142,9 @@ enum { REASON_MAX = 4096 };
 static void write_domains(const struct metrics_sources *all, struct buf *out)
 {
     const struct store_keys *keys = store_sync_keys(all->sync);
-    buf_append_str(out, ",\"domains\":[");
+    json_text_open(out, "domains", '[');
     for (size_t i = 0; i < store_keys_count(keys); i++) {
-        char text[DNAME_TEXT_MAX];
-        buf_append_str(out, i ? "," : "");
-        json_text_string(out, slice_str(dname_to_text(store_keys_domain(keys, i), text)));
+        dname_json_field(out, NULL, store_keys_domain(keys, i));
     }
     buf_append_char(out, ']');
 }
@@ -157,66 +155,43 @@ static void skydns_live_write_program(const struct metrics_sources *all, struct 
     buf_init(&reason, REASON_MAX);
     bool is_unready = readiness_explain(all, false, &reason);
     bool is_doubtful = is_unready || readiness_explain(all, true, &reason);
-    buf_append_str(out, "\"program\":\"skydns\"");
+    json_text_string_field(out, "program", "skydns");
     json_text_string_field(out, "version", version_string);
     json_text_number_field(out, "time_ms", (uint64_t)clock_wall_ms());
     json_text_number_field(out, "uptime_s", (uint64_t)(clock_wall_s() - all->start_s));
     write_domains(all, out);
-    buf_append_str(out, is_unready ? ",\"ready\":false" : ",\"ready\":true");
+    json_text_flag_field(out, "ready", !is_unready);
     json_text_string_field(out, "reason", is_doubtful ? buf_cstr(&reason) : "");
     buf_fini(&reason);
 }
 
 /* ---- Queries ---- */
 
-static void write_queries(const struct transport_sums *transports, struct buf *out)
+static void write_queries(const struct query_traffic *traffic, struct buf *out)
 {
-    uint64_t limited = 0, refused = 0, dropped = 0;
-    bool is_first = true;
-    buf_append_str(out, ",\"queries\":{");
+    const struct query_sums *all = &traffic->all;
+    json_text_open(out, "queries", '{');
     for (size_t i = 0; i < ENGINE_TRANSPORTS; i++) {
-        const struct query_sums *sums = &transports[i].sums;
-        limited += sums->limited + sums->limit_drops + sums->namespace_drops;
-        refused += sums->not_allowed;
-        dropped += sums->dropped;
-        if (transports[i].is_shown) {
-            buf_printf(out, "%s\"%s\":%" PRIu64, is_first ? "" : ",", transports[i].name,
-                       sums->queries);
-            is_first = false;
+        if (traffic->transports[i].is_shown) {
+            json_text_number_field(out, traffic->transports[i].name,
+                                   traffic->transports[i].sums.queries);
         }
-    }
-    buf_printf(out, "},\"clients\":{\"limited\":%" PRIu64 ",\"refused\":%" PRIu64 "}", limited,
-               refused);
-    json_text_number_field(out, "dropped", dropped);
-}
-
-static void skydns_live_write_types(const struct transport_sums *transports, struct buf *out)
-{
-    buf_append_str(out, ",\"types\":{");
-    for (size_t type = 0; type < QUERY_TYPES; type++) {
-        uint64_t queries = 0;
-        for (size_t i = 0; i < ENGINE_TRANSPORTS; i++) {
-            queries += transports[i].sums.types[type];
-        }
-        buf_printf(out, "%s\"%s\":%" PRIu64, type ? "," : "",
-                   query_type_name((enum query_type)type), queries);
     }
     buf_append_char(out, '}');
-}
-
-static void skydns_live_write_rcodes(const struct transport_sums *transports, struct buf *out)
-{
-    bool is_first = true;
-    buf_append_str(out, ",\"rcodes\":{");
+    json_text_open(out, "clients", '{');
+    json_text_number_field(out, "limited", all->limited + all->limit_drops + all->namespace_drops);
+    json_text_number_field(out, "refused", all->not_allowed);
+    buf_append_char(out, '}');
+    json_text_number_field(out, "dropped", all->dropped);
+    json_text_open(out, "types", '{');
+    for (size_t type = 0; type < QUERY_TYPES; type++) {
+        json_text_number_field(out, query_type_name((enum query_type)type), all->types[type]);
+    }
+    buf_append_char(out, '}');
+    json_text_open(out, "rcodes", '{');
     for (size_t rcode = 0; rcode < QUERY_RCODES; rcode++) {
-        uint64_t replies = 0;
-        for (size_t i = 0; i < ENGINE_TRANSPORTS; i++) {
-            replies += transports[i].sums.rcodes[rcode];
-        }
-        if (replies > 0) {
-            buf_printf(out, "%s\"%s\":%" PRIu64, is_first ? "" : ",", dns_rcode_name(rcode),
-                       replies);
-            is_first = false;
+        if (all->rcodes[rcode] > 0) {
+            json_text_number_field(out, dns_rcode_name(rcode), all->rcodes[rcode]);
         }
     }
     buf_append_char(out, '}');
@@ -226,26 +201,25 @@ static void skydns_live_write_rcodes(const struct transport_sums *transports, st
  * ones. */
 static void write_took(const struct histogram *took, struct buf *out)
 {
-    buf_append_str(out, "{\"bounds_us\":[");
+    json_text_open(out, "bounds_us", '[');
     for (size_t i = 0; i < query_reply_scale.bound_count; i++) {
-        buf_printf(out, "%s%" PRId64, i ? "," : "", query_reply_scale.bounds[i]);
+        json_text_integer_field(out, NULL, query_reply_scale.bounds[i]);
     }
-    buf_append_str(out, "],\"counts\":[");
+    buf_append_char(out, ']');
+    json_text_open(out, "counts", '[');
     for (size_t i = 0; i <= query_reply_scale.bound_count; i++) {
-        buf_printf(out, "%s%" PRIu64, i ? "," : "", counter_get(&took->buckets[i]));
+        json_text_number_field(out, NULL, counter_get(&took->buckets[i]));
     }
     buf_append_str(out, "]}");
 }
 
-static void write_latency(const struct transport_sums *transports, struct buf *out)
+static void write_latency(const struct query_traffic *traffic, struct buf *out)
 {
-    bool is_first = true;
-    buf_append_str(out, ",\"latency\":{");
+    json_text_open(out, "latency", '{');
     for (size_t i = 0; i < ENGINE_TRANSPORTS; i++) {
-        if (transports[i].is_shown) {
-            buf_printf(out, "%s\"%s\":", is_first ? "" : ",", transports[i].name);
-            write_took(&transports[i].sums.took, out);
-            is_first = false;
+        if (traffic->transports[i].is_shown) {
+            json_text_open(out, traffic->transports[i].name, '{');
+            write_took(&traffic->transports[i].sums.took, out);
         }
     }
     buf_append_char(out, '}');
@@ -263,7 +237,8 @@ static void skydns_live_write_cache(const struct engine_config *config, struct b
     if (config->cache_tally) {
         cache_tally_sum(config->cache_tally, &counts);
     }
-    buf_printf(out, ",\"cache\":{\"entries\":%" PRIu64, now.entries);
+    json_text_open(out, "cache", '{');
+    json_text_number_field(out, "entries", now.entries);
     json_text_number_field(out, "bytes", now.bytes);
     json_text_number_field(out, "limit", now.entries_max);
     json_text_number_field(out, "hits", counter_get(&counts.hits_positive));
@@ -304,9 +279,9 @@ static void write_nameserver(const struct metrics_sources *all, const struct for
     const struct upstream_figures *figures = resolver_counts(all->resolver)->upstreams;
     const struct upstream_figure *figure = find_figure(figures, zone, server);
     const struct nameserver *nameserver = &zone->servers[server];
-    char zone_text[DNAME_TEXT_MAX], address[NAMESERVER_TEXT_MAX];
-    buf_append_str(out, "{\"zone\":");
-    json_text_string(out, slice_str(dname_to_text(&zone->name, zone_text)));
+    char address[NAMESERVER_TEXT_MAX];
+    json_text_open(out, NULL, '{');
+    dname_json_field(out, "zone", &zone->name);
     json_text_string_field(out, "address", nameserver_format(nameserver, address));
     json_text_string_field(out, "transport", nameserver_transport(nameserver));
     json_text_string_field(out, "state", state);
@@ -331,13 +306,13 @@ static void write_nameservers(const struct metrics_sources *all, const struct en
     size_t zone_count = 0, shown = 0, total = 0;
     const struct forward_zone *zones =
         config->zones_of_others ? zone_table_items(config->zones_of_others, &zone_count) : NULL;
-    buf_append_str(out, ",\"nameservers\":[");
+    json_text_open(out, "nameservers", '[');
     for (size_t i = 0; zones && i < zone_count; i++) {
         struct upstream_states states = {0};
         (void)resolver_zone_state(all->resolver, zones[i].serial, &states); /* none: not asked */
         total += zones[i].server_count;
         for (size_t j = 0; j < zones[i].server_count && shown < LIVE_NAMESERVERS_MAX; j++) {
-            buf_append_str(out, shown++ ? "," : "");
+            shown++;
             write_nameserver(all, &zones[i], j, state_of(&states, j), out);
         }
     }
@@ -355,10 +330,11 @@ static void skydns_live_write_etcd(const struct metrics_sources *all,
     const struct outage_source *followed = all->followed;
     int64_t away_ms = followed->is_away ? clock_monotonic_ms() - followed->since_ms : 0;
     int64_t lag = store->mirror.revision - store->revision;
-    buf_printf(out, ",\"etcd\":{\"connected\":%s", followed->is_away ? "false" : "true");
-    json_text_number_field(out, "revision", (uint64_t)store->revision);
-    json_text_number_field(out, "lag", (uint64_t)(lag > 0 ? lag : 0));
-    json_text_number_field(out, "age_ms", (uint64_t)etcd_silence_ms(all->etcd));
+    json_text_open(out, "etcd", '{');
+    json_text_flag_field(out, "connected", !followed->is_away);
+    json_text_integer_field(out, "revision", store->revision);
+    json_text_integer_field(out, "lag", lag > 0 ? lag : 0);
+    json_text_integer_field(out, "age_ms", etcd_silence_ms(all->etcd));
     json_text_string_field(out, "endpoint", etcd_endpoint(all->etcd));
     json_text_number_field(out, "away_s", (uint64_t)away_ms / 1000);
     json_text_string_field(out, "reason", outage_why(all->outage));
@@ -370,22 +346,18 @@ static void skydns_live_write_etcd(const struct metrics_sources *all,
 void skydns_live_figures_write(const struct metrics_sources *sources, const struct top_names *top,
                                struct buf *out)
 {
-    struct transport_sums transports[ENGINE_TRANSPORTS];
+    struct query_traffic traffic;
     const struct engine_config *config = publisher_newest_config(sources->publisher);
     const struct store_sync_counts store = store_sync_counts(sources->sync);
-    metrics_sum_transports(sources, transports);
+    metrics_sum_traffic(sources, &traffic);
     buf_append_char(out, '{');
     skydns_live_write_program(sources, out);
-    write_queries(transports, out);
-    skydns_live_write_types(transports, out);
-    skydns_live_write_rcodes(transports, out);
-    write_latency(transports, out);
+    write_queries(&traffic, out);
+    write_latency(&traffic, out);
     skydns_live_write_cache(config, out);
     write_nameservers(sources, config, out);
     skydns_live_write_etcd(sources, &store, out);
-    buf_append_str(out, ",\"top\":");
     top_names_write(top, out);
-    buf_append_str(out, ",\"changes\":");
     change_page_list(sources->sync, LIVE_CHANGES_MAX, out);
     buf_append_char(out, '}');
 }

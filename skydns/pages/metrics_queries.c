@@ -10,25 +10,32 @@
 
 /* ---- Sums ---- */
 
-void metrics_sum_transports(const struct metrics_sources *sources,
-                            struct transport_sums transports[ENGINE_TRANSPORTS])
+static void add_counts(struct query_traffic *traffic, enum engine_transport transport,
+                       const struct query_counts *counts)
+{
+    query_sums_add(&traffic->transports[transport].sums, counts);
+    query_sums_add(&traffic->all, counts);
+}
+
+void metrics_sum_traffic(const struct metrics_sources *sources, struct query_traffic *ret_traffic)
 {
     const struct resolver_counts *resolver = resolver_counts(sources->resolver);
     const struct metrics_streams *streams = &sources->streams;
+    *ret_traffic = (struct query_traffic){0};
     for (int i = 0; i < ENGINE_TRANSPORTS; i++) {
         bool is_stream = i >= ENGINE_TLS;
-        transports[i] = (struct transport_sums){
-            .is_shown = !is_stream || (streams->counts && streams->is_heard[i]),
-            .name = listen_transport_name((enum engine_transport)i),
-        };
+        struct transport_sums *transport = &ret_traffic->transports[i];
+        transport->is_shown = !is_stream || (streams->counts && streams->is_heard[i]);
+        transport->name = listen_transport_name((enum engine_transport)i);
         if (is_stream && streams->counts) {
-            query_sums_add(&transports[i].sums, &streams->counts->queries[i]);
+            add_counts(ret_traffic, (enum engine_transport)i, &streams->counts->queries[i]);
         }
     }
-    query_sums_add(&transports[ENGINE_UDP].sums, &resolver->udp);
-    query_sums_add(&transports[ENGINE_TCP].sums, &resolver->tcp);
+    add_counts(ret_traffic, ENGINE_UDP, &resolver->udp);
+    add_counts(ret_traffic, ENGINE_TCP, &resolver->tcp);
     for (size_t i = 0; i < sources->worker_count; i++) {
-        worker_sums_add(sources->workers[i], &transports[ENGINE_UDP].sums);
+        worker_sums_add(sources->workers[i], &ret_traffic->transports[ENGINE_UDP].sums);
+        worker_sums_add(sources->workers[i], &ret_traffic->all);
     }
 }
 
@@ -66,12 +73,12 @@ static void metrics_queries_write_rcodes(struct metrics_page *page,
     }
 }
 
-static void write_each(struct metrics_page *page, const struct transport_sums *transports,
+static void write_each(struct metrics_page *page, const struct query_traffic *traffic,
                        void (*write)(struct metrics_page *, const struct transport_sums *))
 {
     for (size_t i = 0; i < ENGINE_TRANSPORTS; i++) {
-        if (transports[i].is_shown) {
-            write(page, &transports[i]);
+        if (traffic->transports[i].is_shown) {
+            write(page, &traffic->transports[i]);
         }
     }
 }
@@ -87,65 +94,45 @@ static void write_seconds(struct metrics_page *page, const struct transport_sums
                              &query_reply_scale, &transport->sums.took);
 }
 
-/* Sums over all transports: the types that clients ask for do not depend on the transport. */
-static void metrics_queries_write_types(struct metrics_page *page,
-                                        const struct transport_sums *transports)
+/* Writes sums of all transports: the types that clients ask for do not depend on the transport. */
+static void metrics_queries_write_types(struct metrics_page *page, const struct query_sums *all)
 {
     metrics_family(page, METRIC_COUNTER, "query_types_total",
                    "Queries that got a response, by type.");
     for (size_t type = 0; type < QUERY_TYPES; type++) {
-        uint64_t sum = 0;
-        for (size_t i = 0; i < ENGINE_TRANSPORTS; i++) {
-            sum += transports[i].sums.types[type];
-        }
-        metrics_sample(page, METRIC_LABELS({"type", query_type_name((enum query_type)type)}), sum);
+        metrics_sample(page, METRIC_LABELS({"type", query_type_name((enum query_type)type)}),
+                       all->types[type]);
     }
 }
 
-static uint64_t sum_dropped(const struct transport_sums *transports)
-{
-    uint64_t dropped = 0;
-    for (size_t i = 0; i < ENGINE_TRANSPORTS; i++) {
-        dropped += transports[i].sums.log_dropped;
-    }
-    return dropped;
-}
-
-void metrics_queries_write(struct metrics_page *page,
-                           const struct transport_sums transports[ENGINE_TRANSPORTS])
+void metrics_queries_write(struct metrics_page *page, const struct query_traffic *traffic)
 {
     metrics_family(page, METRIC_COUNTER, "queries_total",
                    "Queries received, by first verdict: answered; deferred to the resolver thread; "
                    "dropped (not a query); refused (the resolver's queue was full); limited "
                    "(rate-limited by -rate or -rate-namespace).");
-    write_each(page, transports, write_verdicts);
+    write_each(page, traffic, write_verdicts);
     metrics_family(page, METRIC_COUNTER, "replies_total",
                    "Responses by RCODE, those to deferred queries included.");
-    write_each(page, transports, metrics_queries_write_rcodes);
-    metrics_queries_write_types(page, transports);
+    write_each(page, traffic, metrics_queries_write_rcodes);
+    metrics_queries_write_types(page, &traffic->all);
     metrics_family(page, METRIC_COUNTER, "truncated_total", "Responses with TC set.");
-    write_each(page, transports, write_truncated);
+    write_each(page, traffic, write_truncated);
     metrics_family(
         page, METRIC_HISTOGRAM, "reply_seconds",
         "Time from the arrival of a query to its response: of one UDP query in 64, from the "
         "kernel's time of arrival; of all others.");
-    write_each(page, transports, write_seconds);
+    write_each(page, traffic, write_seconds);
     metrics_counter(page, "query_log_dropped_total",
                     "Lines of -query-log lost because stderr is read too slowly.",
-                    sum_dropped(transports));
+                    traffic->all.log_dropped);
     metrics_counter(page, "udp_unsent_total", "Responses that the kernel did not accept.",
-                    transports[ENGINE_UDP].sums.unsent);
+                    traffic->transports[ENGINE_UDP].sums.unsent);
 }
 
-void metrics_limits_write(struct metrics_page *page,
-                          const struct transport_sums transports[ENGINE_TRANSPORTS])
+void metrics_limits_write(struct metrics_page *page, const struct query_traffic *traffic)
 {
-    const struct query_sums *udp = &transports[ENGINE_UDP].sums;
-    uint64_t not_allowed = 0, delayed = 0;
-    for (size_t i = 0; i < ENGINE_TRANSPORTS; i++) {
-        delayed += transports[i].sums.namespace_delays;
-        not_allowed += transports[i].sums.not_allowed;
-    }
+    const struct query_sums *udp = &traffic->transports[ENGINE_UDP].sums;
     metrics_family(page, METRIC_COUNTER, "rate_limited_total",
                    "UDP queries rate-limited by -rate, by what the client got: an empty response "
                    "that sends it to TCP or renews its cookie (truncated), or none (dropped).");
@@ -158,8 +145,9 @@ void metrics_limits_write(struct metrics_page *page,
                    "Queries beyond -rate-namespace, by what became of them: no response (dropped, "
                    "over UDP), or read and answered later (delayed, on connections).");
     metrics_sample(page, METRIC_LABELS({"effect", "dropped"}), udp->namespace_drops);
-    metrics_sample(page, METRIC_LABELS({"effect", "delayed"}), delayed);
-    metrics_counter(page, "not_allowed_total", "Queries from clients outside -allow.", not_allowed);
+    metrics_sample(page, METRIC_LABELS({"effect", "delayed"}), traffic->all.namespace_delays);
+    metrics_counter(page, "not_allowed_total", "Queries from clients outside -allow.",
+                    traffic->all.not_allowed);
 }
 
 static void metrics_queries_write_connections(struct metrics_page *page,

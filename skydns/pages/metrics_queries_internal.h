@@ -10,20 +10,20 @@
 #include "skydns/tap/query_counts.h"
 #include "skydns/wire/query.h"
 
-/* Sums of each transport, over all threads. */
-struct transport_sums {
-    bool is_shown; /* UDP and TCP always are, others if they have a listener */
-    const char *name;
-    struct query_sums sums;
+/* Sums over all threads: of each transport, and of all. */
+struct query_traffic {
+    struct transport_sums {
+        bool is_shown; /* UDP and TCP always are, others if they have a listener */
+        const char *name;
+        struct query_sums sums;
+    } transports[ENGINE_TRANSPORTS];
+    struct query_sums all;
 };
 
-void metrics_sum_transports(const struct metrics_sources *sources,
-                            struct transport_sums transports[ENGINE_TRANSPORTS]);
+void metrics_sum_traffic(const struct metrics_sources *sources, struct query_traffic *ret_traffic);
 
-void metrics_queries_write(struct metrics_page *page,
-                           const struct transport_sums transports[ENGINE_TRANSPORTS]);
-void metrics_limits_write(struct metrics_page *page,
-                          const struct transport_sums transports[ENGINE_TRANSPORTS]);
+void metrics_queries_write(struct metrics_page *page, const struct query_traffic *traffic);
+void metrics_limits_write(struct metrics_page *page, const struct query_traffic *traffic);
 
 /* Writes the metrics that connections have: how many by transport, TLS handshakes, and when the
  * certificate expires. Main thread. */

@@ -290,7 +290,7 @@ static void write_handover(struct metrics_page *page, const struct metrics_sourc
 void skydns_metrics_table_write(const struct metrics_sources *sources, struct buf *out)
 {
     struct metrics_page page = metrics_page_begin(out, "skydns_");
-    struct transport_sums transports[ENGINE_TRANSPORTS];
+    struct query_traffic traffic;
     const struct resolver_counts *resolver = resolver_counts(sources->resolver);
     const struct store_sync_counts store = store_sync_counts(sources->sync);
     const struct etcd_metrics etcd = {
@@ -299,7 +299,7 @@ void skydns_metrics_table_write(const struct metrics_sources *sources, struct bu
         .followed = sources->followed,
         .mirror = store.mirror,
     };
-    metrics_sum_transports(sources, transports);
+    metrics_sum_traffic(sources, &traffic);
     metrics_process(&page, sources->start_s);
     process_metrics_write(page.out, sources->start_s);
     metrics_gauge(&page, "ready",
@@ -330,12 +330,12 @@ void skydns_metrics_table_write(const struct metrics_sources *sources, struct bu
                       "From etcd's event to the moment that all answering threads see the version "
                       "with it.",
                       &histogram_durations, &store_sync_recent(sources->sync)->seconds);
-    metrics_queries_write(&page, transports);
+    metrics_queries_write(&page, &traffic);
     if (sources->clients) {
         client_figures_write_metrics(sources->clients, &page);
     }
     write_engines(&page, sources, resolver);
-    metrics_limits_write(&page, transports);
+    metrics_limits_write(&page, &traffic);
     write_resolver(&page, resolver);
     metrics_streams_write(&page, sources);
     metrics_transfers_write(&page, sources);
@@ -343,10 +343,7 @@ void skydns_metrics_table_write(const struct metrics_sources *sources, struct bu
                                              sources->resolver);
     uint64_t unsigned_yet = metrics_dnssec_write(&page, sources);
     if (sources->skydns_prefix) {
-        struct skydns_sums *skydns = &transports[0].sums.skydns;
-        for (size_t i = 1; i < ENGINE_TRANSPORTS; i++) {
-            counters_add(skydns, &transports[i].sums.skydns, sizeof(*skydns));
-        }
-        skydns_metrics_write(skydns, misses, unsigned_yet, sources->skydns_prefix, out);
+        skydns_metrics_write(&traffic.all.skydns, misses, unsigned_yet, sources->skydns_prefix,
+                             out);
     }
 }

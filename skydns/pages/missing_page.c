@@ -21,12 +21,6 @@ struct missing_reply {
     bool is_over;
 };
 
-static void write_name_field(struct buf *out, const char *field, const struct dname *name)
-{
-    char text[DNAME_TEXT_MAX];
-    json_text_string_field(out, field, dname_to_text(name, text));
-}
-
 /* Writes the object of a Service's name, or of its pod's: "default/web". */
 static void write_owner(const struct missing_reply *reply, const struct dname *name,
                         struct buf *out)
@@ -53,7 +47,7 @@ static void write_gone(const struct missing_reply *reply, const struct missing_h
                        struct buf *out)
 {
     json_text_open(out, "deleted", '{');
-    write_name_field(out, "name", &hint->gone);
+    dname_json_field(out, "name", &hint->gone);
     json_text_number_field(out, "time_ms", (uint64_t)hint->gone_ms);
     write_owner(reply, &hint->gone, out);
     if (hint->had.family_bytes > 0) {
@@ -68,19 +62,19 @@ static void write_row(const struct missing_reply *reply, const struct missing_ro
 {
     char type[DNS_TYPE_TEXT_MAX];
     const struct missing_hint *hint = &row->hint;
-    write_name_field(out, "name", &row->entry.name);
+    dname_json_field(out, "name", &row->entry.name);
     json_text_string_field(out, "type", dns_type_text(row->entry.type, type));
     if (row->entry.space_len > 0) {
         json_text_slice_field(out, "namespace", missing_entry_space(&row->entry));
     }
     json_text_number_field(out, "queries", (uint64_t)row->entry.count * QUERY_TAP_MISSING_OF);
     if (missing_row_is_alias(row)) {
-        write_name_field(out, "target", &hint->near);
+        dname_json_field(out, "target", &hint->near);
         return;
     }
     json_text_string_field(out, "why", missing_why_text(hint->why));
     if (hint->near.len > 0) {
-        write_name_field(out, "near", &hint->near);
+        dname_json_field(out, "near", &hint->near);
     }
     if (hint->gone.len > 0) {
         write_gone(reply, hint, out);
@@ -113,7 +107,7 @@ static void write_upstreams(const struct missing_reply *reply, struct buf *out)
         if (hour.timeouts > 0) {
             char address[NAMESERVER_TEXT_MAX];
             json_text_open(out, NULL, '{');
-            write_name_field(out, "zone", &figure->zone);
+            dname_json_field(out, "zone", &figure->zone);
             json_text_string_field(out, "address", nameserver_format(&figure->server, address));
             json_text_string_field(out, "transport", nameserver_transport(&figure->server));
             json_text_number_field(out, "queries", hour.queries);

@@ -27,23 +27,17 @@ struct page {
     struct buf broken; /* as of the start of the page */
 };
 
-uint32_t record_page_known_s(const struct store_record *record)
-{
-    return (uint32_t)(clock_monotonic_ms() / 1000) - record->known_s;
-}
-
-static void number_field(struct buf *out, const char *name, uint32_t value)
+static void put_number(struct buf *out, const char *name, uint32_t value)
 {
     if (value != 0) {
-        buf_printf(out, ",\"%s\":%" PRIu32, name, value);
+        json_text_number_field(out, name, value);
     }
 }
 
-static void text_field(struct buf *out, const char *name, struct slice value)
+static void put_text(struct buf *out, const char *name, struct slice value)
 {
     if (value.len > 0) {
-        buf_printf(out, ",\"%s\":", name);
-        json_text_string(out, value);
+        json_text_slice_field(out, name, value);
     }
 }
 
@@ -53,62 +47,74 @@ static void rrs_field(struct buf *out, const struct store_record *record)
     const struct slice rrs = store_record_string(record, RECORD_RR);
     struct reader r = reader_of(rrs.ptr, rrs.len);
     struct record_rr packed;
-    const char *before = ",\"rr\":[";
     struct buf text;
+    if (rrs.len == 0) {
+        return;
+    }
     buf_init(&text, RR_TEXT_MAX);
+    json_text_open(out, "rr", '[');
     while (record_rrs_next(&r, &packed)) {
         buf_clear(&text);
         rr_text_packed(packed.type, packed.data, &text);
-        buf_append_str(out, before);
-        json_text_string(out, buf_slice(&text));
-        before = ",";
+        json_text_slice_field(out, NULL, buf_slice(&text));
     }
-    buf_append_str(out, rrs.len > 0 ? "]" : "");
+    buf_append_char(out, ']');
     buf_fini(&text);
+}
+
+void record_page_key(struct buf *out, const char *field, const struct dname *name,
+                     struct slice prefix)
+{
+    struct buf key;
+    buf_init(&key, prefix.len + DNAME_MAX);
+    record_key_of(prefix, name, &key);
+    json_text_slice_field(out, field, buf_slice(&key));
+    buf_fini(&key);
 }
 
 void record_page_fields(const struct store_record *record, struct slice prefix, struct buf *out)
 {
     char host[DNAME_TEXT_MAX];
     struct dname name;
-    struct buf key;
-    buf_init(&key, prefix.len + DNAME_MAX);
     store_record_name(record, &name);
-    record_key_of(prefix, &name, &key);
-    buf_append_str(out, "\"key\":");
-    json_text_string(out, buf_slice(&key));
-    buf_fini(&key);
-    text_field(out, "host", store_record_host_text(record, host));
-    number_field(out, "port", record->port);
-    number_field(out, "priority", record->priority);
-    number_field(out, "weight", record->weight);
-    text_field(out, "text", store_record_string(record, RECORD_TEXT));
+    record_page_key(out, "key", &name, prefix);
+    put_text(out, "host", store_record_host_text(record, host));
+    put_number(out, "port", record->port);
+    put_number(out, "priority", record->priority);
+    put_number(out, "weight", record->weight);
+    put_text(out, "text", store_record_string(record, RECORD_TEXT));
     if (record->has_escapes) {
-        text_field(out, "served", store_record_text_bytes(record));
+        put_text(out, "served", store_record_text_bytes(record));
     }
     rrs_field(out, record);
     if (record->mail) {
-        buf_append_str(out, ",\"mail\":true");
+        json_text_flag_field(out, "mail", true);
     }
-    number_field(out, "ttl", record->ttl_s);
-    number_field(out, "targetstrip", record->targetstrip);
-    text_field(out, "group", store_record_string(record, RECORD_GROUP));
-    buf_printf(out, ",\"revision\":%" PRId64, record->mod_revision);
+    put_number(out, "ttl", record->ttl_s);
+    put_number(out, "targetstrip", record->targetstrip);
+    put_text(out, "group", store_record_string(record, RECORD_GROUP));
+    json_text_integer_field(out, "revision", record->mod_revision);
 }
 
 void record_page_age(const struct store_record *record, struct buf *out)
 {
-    buf_printf(out, ",\"known_s\":%" PRIu32, record_page_known_s(record));
+    json_text_number_field(out, "known_s",
+                           (uint32_t)(clock_monotonic_ms() / 1000) - record->known_s);
+}
+
+void broken_key_fields(const struct broken_key *key, struct buf *out)
+{
+    json_text_slice_field(out, "key", key->key);
+    json_text_string_field(out, "reason", key->reason);
+    json_text_integer_field(out, "revision", key->mod_revision);
+    buf_append_char(out, '}');
 }
 
 static bool add_broken(void *data, const struct broken_key *key)
 {
     struct buf *out = data;
-    buf_append_str(out, out->len ? ",\n{\"key\":" : "\n{\"key\":");
-    json_text_string(out, key->key);
-    buf_append_str(out, ",\"reason\":");
-    json_text_string(out, slice_str(key->reason));
-    buf_printf(out, ",\"revision\":%" PRId64 "}", key->mod_revision);
+    buf_append_str(out, out->len ? ",\n{" : "\n{");
+    broken_key_fields(key, out);
     return !out->failed;
 }
 
@@ -179,32 +185,28 @@ void record_page_stream(const struct store_sync *sync, struct http_reply *reply)
         (struct http_stream){.more = record_page_more, .end = record_page_end, .data = page};
 }
 
-void change_page_one(const struct recent_change *change, struct slice prefix, struct buf *out)
+void change_page_one(const char *field, const struct recent_change *change, struct slice prefix,
+                     struct buf *out)
 {
-    char name[DNAME_TEXT_MAX];
-    struct buf key;
-    buf_init(&key, prefix.len + DNAME_MAX);
-    record_key_of(prefix, &change->name, &key);
-    buf_printf(out, "{\"time_ms\":%" PRId64 ",\"revision\":%" PRId64 ",\"kind\":\"%s\",\"name\":",
-               change->time_ms, change->revision, change->is_delete ? "delete" : "put");
-    json_text_string(out, slice_str(dname_to_text(&change->name, name)));
-    buf_append_str(out, ",\"key\":");
-    json_text_string(out, buf_slice(&key));
+    json_text_open(out, field, '{');
+    json_text_integer_field(out, "time_ms", change->time_ms);
+    json_text_integer_field(out, "revision", change->revision);
+    json_text_string_field(out, "kind", change->is_delete ? "delete" : "put");
+    dname_json_field(out, "name", &change->name);
+    record_page_key(out, "key", &change->name, prefix);
     if (change->took_us >= 0) {
-        buf_printf(out, ",\"took_us\":%" PRId64, change->took_us);
+        json_text_integer_field(out, "took_us", change->took_us);
     }
     buf_append_char(out, '}');
-    buf_fini(&key);
 }
 
 void change_page_list(const struct store_sync *sync, size_t max, struct buf *out)
 {
     const struct recent_changes *recent = store_sync_recent(sync);
     size_t count = recent_changes_count(recent);
-    buf_append_char(out, '[');
+    json_text_open(out, "changes", '[');
     for (size_t i = 0; i < count && i < max; i++) {
-        buf_append_str(out, i ? "," : "");
-        change_page_one(recent_changes_get(recent, i), store_sync_prefix(sync), out);
+        change_page_one(NULL, recent_changes_get(recent, i), store_sync_prefix(sync), out);
     }
     buf_append_char(out, ']');
 }

@@ -9,6 +9,7 @@
 #include "common/base/buf.h"
 #include "common/http/http_server.h"
 #include "skydns/records/store.h"
+#include "skydns/sync/broken.h"
 #include "skydns/sync/recent_changes.h"
 
 struct store_sync;
@@ -20,8 +21,12 @@ void record_page_fields(const struct store_record *record, struct slice prefix, 
 /* Appends the field that says for how long this process has known it. */
 void record_page_age(const struct store_record *record, struct buf *out);
 
-/* Returns the seconds since the record arrived with its revision. */
-uint32_t record_page_known_s(const struct store_record *record);
+/* Appends the key of a name as a field. */
+void record_page_key(struct buf *out, const char *field, const struct dname *name,
+                     struct slice prefix);
+
+/* Appends the fields of an unusable key, and the brace behind them. */
+void broken_key_fields(const struct broken_key *key, struct buf *out);
 
 /* Serves the whole page as a stream. Each piece comes from one version; the next continues in the
  * newest one. */
@@ -32,12 +37,11 @@ void record_page_stream(const struct store_sync *sync, struct http_reply *reply)
  *     {"time_ms":1767323045000,"revision":17,"kind":"put","name":"web.default.svc.cluster.local.",
  *      "key":"/skydns/local/cluster/svc/default/web","took_us":85} */
 
-struct store_sync;
+/* Prints one change as a field, without took_us until all threads see it. */
+void change_page_one(const char *field, const struct recent_change *change, struct slice prefix,
+                     struct buf *out);
 
-/* Prints one change, without took_us until all threads see it. */
-void change_page_one(const struct recent_change *change, struct slice prefix, struct buf *out);
-
-/* Prints a list, the latest first, at most so many. */
+/* Prints the field "changes": the latest first, at most so many. */
 void change_page_list(const struct store_sync *sync, size_t max, struct buf *out);
 
 #endif

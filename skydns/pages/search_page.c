@@ -1,6 +1,5 @@
 #include "skydns/pages/search_page_internal.h"
 
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -140,9 +139,10 @@ static void search_page_keep(struct search *s, const struct result *result)
 
 static void search_page_begin_page(const struct search *s, struct buf *piece)
 {
-    buf_append_str(piece, "{\"q\":");
-    json_text_string(piece, slice_of(s->text, s->len));
-    buf_printf(piece, ",\"revision\":%" PRId64 ",\n", store_sync_counts(s->sync).revision);
+    buf_append_char(piece, '{');
+    json_text_slice_field(piece, "q", slice_of(s->text, s->len));
+    json_text_integer_field(piece, "revision", store_sync_counts(s->sync).revision);
+    buf_append_str(piece, ",\n");
 }
 
 /* Scans some records. Returns false when all have been looked at. */
@@ -174,14 +174,13 @@ static void search_page_show(struct search *s, const struct result *result, stru
     const struct store *store = store_sync_store(s->sync);
     const struct store_node *node = store ? store_find(store, &result->name, NULL) : NULL;
     const struct store_record *record = node ? store_node_record(node) : NULL;
-    char text[DNAME_TEXT_MAX];
     if (!record) {
         return;
     }
-    buf_append_str(piece, s->has_shown ? ",\n{\"name\":" : "\n{\"name\":");
+    buf_append_str(piece, s->has_shown ? ",\n{" : "\n{");
     s->has_shown = true;
-    json_text_string(piece, slice_str(dname_to_text(&result->name, text)));
-    buf_printf(piece, ",\"match\":\"%s\",", words[result->match]);
+    dname_json_field(piece, "name", &result->name);
+    json_text_string_field(piece, "match", words[result->match]);
     record_page_fields(record, store_sync_prefix(s->sync), piece);
     record_page_age(record, piece);
     buf_append_char(piece, '}');
@@ -211,8 +210,9 @@ static bool search_page_more(void *data, struct buf *piece)
         s->is_done = !search_page_scan(s);
         buf_append_char(piece, '\n'); /* else the next step came in this turn */
         if (s->is_done) {
-            buf_printf(piece, "\"scanned\":%" PRIu64 ",\"matches\":%" PRIu64 ",\"records\":[",
-                       s->scanned, s->matches);
+            json_text_number_field(piece, "scanned", s->scanned);
+            json_text_number_field(piece, "matches", s->matches);
+            json_text_open(piece, "records", '[');
         }
         return true;
     }

@@ -25,7 +25,7 @@ struct top_names {
 /* Adds a sample; a zero-initialized table is empty. */
 void top_names_add(struct top_names *top, const struct dname *name, uint16_t type);
 
-/* Appends a JSON list, the most asked first. */
+/* Appends the JSON field "top": the most asked first. */
 void top_names_write(const struct top_names *top, struct buf *out);
 
 #endif

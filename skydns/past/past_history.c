@@ -58,7 +58,7 @@ static void put_time_of(const struct past_history *p, int64_t revision, struct b
     const bool is_known =
         mark && (mark != revision_marks_at_revision(marks, 1) || mark->revision == revision);
     if (is_known) {
-        explain_page_put_time(mark->time_ms, out);
+        json_text_time_fields(out, mark->time_ms);
     }
 }
 
@@ -81,7 +81,7 @@ static void put_name_change(const struct past_history *p, const struct name_chan
 static void past_history_write(const struct past_history *p, struct buf *out)
 {
     buf_append_char(out, '{');
-    explain_page_put_name("name", &p->name, out);
+    dname_json_field(out, "name", &p->name);
     json_text_string_field(out, "since", p->job.asked);
     json_text_open(out, "from", '{');
     json_text_number_field(out, "revision", (uint64_t)p->from);

@@ -179,7 +179,7 @@ static void fill_gone(const struct past_job *job, int64_t oldest, struct http_re
         json_text_number_field(&reply->body, "revision", (uint64_t)oldest);
     }
     if (mark) {
-        explain_page_put_time(mark->time_ms, &reply->body);
+        json_text_time_fields(&reply->body, mark->time_ms);
     }
     buf_append_str(&reply->body, "}}\n");
 }
