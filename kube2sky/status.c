@@ -26,7 +26,7 @@ extern const struct page kube2sky_page;
 struct status {
     struct http_route routes[ROUTES];
     struct http_server *http;
-    struct live_page *live;
+    struct http_events *live;
     struct service_wait *wait;
     struct http_hosts hosts;
 };
@@ -141,13 +141,12 @@ int status_new(const struct status_config *config, struct status **ret_status, s
     status->wait = service_wait_new(config->loop, sources);
     sources->wait = status->wait;
     status->routes[5] = service_wait_route(status->wait);
-    status->live = live_page_new(
-        &kube2sky_page, &(struct http_events_config){
-                            .loop = config->loop, .build = build_figures, .data = sources});
-    live_page_routes(status->live, &status->routes[ROUTES - LIVE_PAGE_ROUTES]);
+    status->live = http_events_new(&(struct http_events_config){
+        .loop = config->loop, .build = build_figures, .data = sources});
+    live_page_routes(&kube2sky_page, status->live, &status->routes[ROUTES - LIVE_PAGE_ROUTES]);
     int r = listen_at(status, config->loop, &config->address, err);
     if (r < 0) {
-        live_page_free(status->live);
+        http_events_free(status->live);
         service_wait_free(status->wait);
         free(status);
         return r;
@@ -162,7 +161,7 @@ void status_free(struct status *status)
 {
     if (status) {
         http_server_free(status->http);
-        live_page_free(status->live);
+        http_events_free(status->live);
         service_wait_free(status->wait);
         free(status);
     }

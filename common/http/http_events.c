@@ -149,9 +149,9 @@ static bool no_more(void *data UNUSED, struct buf *piece UNUSED)
     return false;
 }
 
-void http_events_reply(struct http_events *events, const struct http_request *request,
-                       struct http_reply *reply)
+void http_events_handle(void *data, const struct http_request *request, struct http_reply *reply)
 {
+    struct http_events *events = data;
     if (!http_request_reads(request, reply)) {
         return;
     }

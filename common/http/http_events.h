@@ -52,10 +52,9 @@ struct http_events *http_events_new(const struct http_events_config *config);
 /* Closes all streams; free the servers first. NULL is fine. */
 void http_events_free(struct http_events *events);
 
-/* Makes a handler's reply a stream of these events, the first of which is sent at once. HEAD gets
- * the header alone, other methods 405. */
-void http_events_reply(struct http_events *events, const struct http_request *request,
-                       struct http_reply *reply);
+/* Makes the reply a stream of events, the first of which is sent at once: an http_handler, whose
+ * data is a struct http_events. HEAD gets the header alone, other methods 405. */
+void http_events_handle(void *data, const struct http_request *request, struct http_reply *reply);
 
 size_t http_events_count(const struct http_events *events); /* returns the open streams */
 

@@ -104,15 +104,10 @@ bool live_flag(const struct live_node *object, const char *name)
     return json_is_true(live_event_value_of(live_get(object, name)));
 }
 
-static const char *live_event_text_of(const struct live_node *node)
-{
-    const char *text = json_string_value(live_event_value_of(node));
-    return text ? text : "";
-}
-
 const char *live_text(const struct live_node *object, const char *name)
 {
-    return live_event_text_of(live_get(object, name));
+    const char *text = json_string_value(live_event_value_of(live_get(object, name)));
+    return text ? text : "";
 }
 
 size_t live_count(const struct live_node *array)
@@ -128,11 +123,6 @@ const struct live_node *live_at(const struct live_node *array, size_t index)
 double live_number_at(const struct live_node *array, size_t index)
 {
     return json_number_value(live_event_value_of(live_at(array, index)));
-}
-
-const char *live_text_at(const struct live_node *array, size_t index)
-{
-    return live_event_text_of(live_at(array, index));
 }
 
 const char *live_next_name(const struct live_node *object, const char *name)

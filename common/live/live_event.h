@@ -47,9 +47,7 @@ bool live_is_true(const struct live_node *node);
 size_t live_count(const struct live_node *array);
 const struct live_node *live_at(const struct live_node *array, size_t index);
 
-/* Return an item of an array of numbers, or of texts. */
-double live_number_at(const struct live_node *array, size_t index);
-const char *live_text_at(const struct live_node *array, size_t index);
+double live_number_at(const struct live_node *array, size_t index); /* of an array of numbers */
 
 /* Returns the names of an object's members, in their order: after NULL the first, after the last
  * NULL. */

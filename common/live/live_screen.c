@@ -114,8 +114,7 @@ static void add_rows(const struct live_table *table, const struct live_scope *sc
             buf_clear(&texts[k]);
             live_form_write(forms[k] ? forms[k] : "", scope, model, &texts[k]);
         }
-        panel_row(panel, row_style(buf_cstr(&texts[0])), buf_cstr(&texts[1]), "%s",
-                  buf_cstr(&texts[2]));
+        panel_row(panel, row_style(buf_cstr(&texts[0])), buf_cstr(&texts[1]), buf_cstr(&texts[2]));
     }
     for (size_t i = 0; i < 3; i++) {
         buf_fini(&texts[i]);

@@ -7,6 +7,7 @@
 #define COMMON_PAGE_LIVE_PAGE_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 #include "common/http/http_events.h"
 #include "common/http/http_server.h"
@@ -29,21 +30,10 @@ struct page {
     "Referrer-Policy: no-referrer\r\n"    \
     "Cross-Origin-Resource-Policy: same-origin\r\n"
 
-/* Sets a handler's reply to 200 with the page; 405 for other methods than GET and HEAD. */
-void page_reply(const struct page *page, const struct http_request *request,
-                struct http_reply *reply);
-
-struct live_page;
-
 enum { LIVE_PAGE_ROUTES = 2 };
 
-/* Creates the routes. The page is borrowed; `events` says on which loop, and how an event is
- * built. */
-struct live_page *live_page_new(const struct page *page, const struct http_events_config *events);
-
-/* Free the server with these routes first. NULL is fine. */
-void live_page_free(struct live_page *live);
-
-void live_page_routes(struct live_page *live, struct http_route routes[LIVE_PAGE_ROUTES]);
+/* Fills in the routes; the page and the events are borrowed until the server is freed. */
+void live_page_routes(const struct page *page, struct http_events *events,
+                      struct http_route routes[LIVE_PAGE_ROUTES]);
 
 #endif

@@ -1,6 +1,5 @@
 #include "common/term/panels.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -44,20 +43,16 @@ struct panel *panels_add(struct panels *panels, const char *title, const char *c
     return panel;
 }
 
-void panel_row(struct panel *panel, enum screen_style style, const char *left, const char *right,
-               ...)
+void panel_row(struct panel *panel, enum screen_style style, const char *left, const char *right)
 {
     panel->total++;
     if (panel->count == panel->limit) {
         return;
     }
     struct panel_row *row = &panel->rows[panel->count++];
-    va_list args;
-    va_start(args, right);
     row->style = style;
     (void)snprintf(row->left, sizeof(row->left), "%s", left);
-    (void)vsnprintf(row->right, sizeof(row->right), right, args);
-    va_end(args);
+    (void)snprintf(row->right, sizeof(row->right), "%s", right);
 }
 
 /* Draws the right text at the right edge, the left one in what remains. */

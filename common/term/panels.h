@@ -6,7 +6,6 @@
 #ifndef COMMON_TERM_PANELS_H
 #define COMMON_TERM_PANELS_H
 
-#include "common/base/attributes.h"
 #include "common/term/screen.h"
 
 /* Exceed what a screen shows. */
@@ -42,8 +41,7 @@ struct panel *panels_add(struct panels *panels, const char *title, const char *c
                          size_t limit);
 
 /* Adds a row; the left text may come from outside. */
-void panel_row(struct panel *panel, enum screen_style style, const char *left, const char *right,
-               ...) PRINTF_LIKE(4, 5);
+void panel_row(struct panel *panel, enum screen_style style, const char *left, const char *right);
 
 /* Draws from first_row up to end_row, exclusive. */
 void panels_draw(const struct panels *panels, struct screen *screen, size_t first_row,

@@ -186,18 +186,3 @@ void screen_changes(const struct screen *before, const struct screen *now, bool 
         buf_append_str(out, "\x1b[0m");
     }
 }
-
-void screen_lines(const struct screen *screen, struct buf *out)
-{
-    for (size_t row = 0; row < screen->height; row++) {
-        const struct screen_cell *cells = &screen->cells[row * screen->width];
-        size_t end = screen->width;
-        while (end > 0 && cells[end - 1].character == ' ') {
-            end--;
-        }
-        for (size_t i = 0; i < end; i++) {
-            append_character(out, cells[i].character);
-        }
-        buf_append_char(out, '\n');
-    }
-}

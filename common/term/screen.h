@@ -60,7 +60,4 @@ void screen_put_bars(struct screen *screen, size_t row, size_t column, const dou
 void screen_changes(const struct screen *before, const struct screen *now, bool has_colours,
                     struct buf *out);
 
-/* Writes the lines, without blanks at their ends; for tests. */
-void screen_lines(const struct screen *screen, struct buf *out);
-
 #endif

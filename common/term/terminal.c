@@ -139,11 +139,6 @@ void terminal_close(struct terminal *terminal)
     }
 }
 
-bool terminal_is_utf8(const struct terminal *terminal)
-{
-    return terminal->is_utf8;
-}
-
 /* ---- Signals and keys ---- */
 
 int terminal_signal_fd(const struct terminal *terminal)

@@ -21,9 +21,6 @@ int terminal_open(struct terminal **ret_terminal, struct err *err) MUST_CHECK;
 /* Gives the terminal back. NULL is fine. */
 void terminal_close(struct terminal *terminal);
 
-/* Returns whether it shows UTF-8, by the locale. */
-bool terminal_is_utf8(const struct terminal *terminal);
-
 /* Returns the descriptor to poll for a signal; keys are on stdin. */
 int terminal_signal_fd(const struct terminal *terminal);
 

@@ -80,7 +80,7 @@ void top_names_write(const struct top_names *top, struct buf *out)
 
 struct live {
     const struct metrics_sources *sources;
-    struct live_page *page;
+    struct http_events *events;
     struct top_names top; /* since somebody looks */
 };
 
@@ -113,24 +113,22 @@ struct live *live_new(struct ev_loop *loop, const struct metrics_sources *source
 {
     struct live *live = xcalloc(1, sizeof(*live));
     live->sources = sources;
-    live->page = live_page_new(
-        &skydns_page,
-        &(struct http_events_config){
-            .loop = loop, .build = skydns_live_build, .watched = on_watched, .data = live});
+    live->events = http_events_new(&(struct http_events_config){
+        .loop = loop, .build = skydns_live_build, .watched = on_watched, .data = live});
     return live;
 }
 
 void live_free(struct live *live)
 {
     if (live) {
-        live_page_free(live->page);
+        http_events_free(live->events);
         free(live);
     }
 }
 
 void live_routes(struct live *live, struct http_route routes[LIVE_PAGE_ROUTES])
 {
-    live_page_routes(live->page, routes);
+    live_page_routes(&skydns_page, live->events, routes);
 }
 
 /* Limits a reason, which names a domain and its key for each of the domains; longer ones are

@@ -63,7 +63,7 @@ static void http_events_watched(void *data, bool is_watched)
 static void handle_live(void *data, const struct http_request *request, struct http_reply *reply)
 {
     struct fixture *f = data;
-    http_events_reply(f->events, request, reply);
+    http_events_handle(f->events, request, reply);
 }
 
 static void handle_readiness(void *data, const struct http_request *request,

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "common/live/live_screen.h"
+#include "tests/support/screen_lines.h"
 #include "tests/support/unit_test.h"
 
 /* Fails unless the screen has exactly these lines. */

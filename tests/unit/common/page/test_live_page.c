@@ -51,8 +51,8 @@ UNIT_TEST(test_page_and_events)
     static char figures[] = "{\"figures\":1}";
     const struct http_events_config events = {
         .loop = loop, .build = live_page_build, .data = figures};
-    struct live_page *live = live_page_new(&page, &events);
-    live_page_routes(live, routes);
+    struct http_events *live = http_events_new(&events);
+    live_page_routes(&page, live, routes);
     struct http_server *server = http_ask_serve(loop, routes, ARRAY_LEN(routes), &address);
 
     static const char *const of_page[] = {
@@ -70,7 +70,6 @@ UNIT_TEST(test_page_and_events)
                  ARRAY_LEN(of_events));
 
     http_server_free(server);
-    live_page_free(live);
-    live_page_free(NULL);
+    http_events_free(live);
     ev_loop_destroy(loop);
 }

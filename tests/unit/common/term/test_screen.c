@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "common/base/attributes.h"
+#include "tests/support/screen_lines.h"
 #include "tests/support/unit_test.h"
 
 static void screen_check_line(const char *text, size_t width, bool is_utf8, const char *right)

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "common/base/xalloc.h"
+#include "tests/support/screen_lines.h"
 #include "tests/support/unit_test.h"
 #include "tests/unit/common/live/drawn.h"
 
