@@ -80,19 +80,6 @@ static int64_t certificate_ends(const void *certificate)
     return certificate_not_after_s(certificate);
 }
 
-static void skydns_explain_serial(const void *feed, const struct dname *apex,
-                                  struct explain_serial *serial)
-{
-    const struct transfer_origin_of_serial origin = transfer_source_origin(feed, apex);
-    serial->is_known = origin.is_known;
-    serial->has_key = origin.has_key;
-    serial->domain = origin.domain;
-    serial->base = origin.base;
-    serial->revision = origin.revision;
-    serial->is_of_base = origin.is_of_base;
-    serial->settings_part = origin.settings_part;
-}
-
 /* Explains denied reads of documents of settings, else of bases of serials: one denial is enough to
  * be told. */
 static bool explain_denied(const void *program, struct buf *out)
@@ -131,6 +118,14 @@ void program_complete_status(struct program *p)
 
 void program_set_status(struct program *p)
 {
+    const struct explainer_sources explained = {
+        .outage = &p->outage,
+        .rates = answering_rate_limit(p->answering),
+        .namespace_rates = answering_namespace_rate(p->answering),
+        .feed = p->feed,
+        .serials = transfer_source_origin,
+    };
+    const struct engine_config *config = publisher_newest_config(p->publisher);
     p->status = (struct metrics_sources){
         .refusals = skydns_refusals,
         .settings = p,
@@ -154,20 +149,11 @@ void program_set_status(struct program *p)
         .watch = p->status.watch,
         .past = p->status.past,
         .tap = answering_tap(p->answering),
-        .explainer =
-            p->options.has_http ? explainer_new(publisher_newest_config(p->publisher)) : NULL,
+        .explainer = p->options.has_http ? explainer_new(config, &explained) : NULL,
         .etcd = p->etcd,
         .outage = &p->outage,
         .followed = &p->followed,
         .sync = p->sync,
         .resolver = answering_resolver(p->answering),
     };
-    if (p->status.explainer) {
-        explainer_set_outage(p->status.explainer, &p->outage);
-        explainer_set_rates(p->status.explainer, answering_rate_limit(p->answering),
-                            answering_namespace_rate(p->answering));
-    }
-    if (p->status.explainer && p->feed) {
-        explainer_set_serials(p->status.explainer, skydns_explain_serial, p->feed);
-    }
 }

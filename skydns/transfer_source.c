@@ -88,15 +88,15 @@ static const struct dname *transfer_source_domain_of(const struct engine_config 
     return zone && !zone->is_external ? &zone->domain : &config->first_domain;
 }
 
-struct transfer_origin_of_serial transfer_source_origin(const struct transfer_source *source,
-                                                        const struct dname *apex)
+struct serial_origin transfer_source_origin(const struct transfer_source *source,
+                                            const struct dname *apex)
 {
     const struct engine_config *now = publisher_newest_config(source->config.publisher);
     const struct dname *domain = transfer_source_domain_of(now, apex);
     size_t i = find_base(source, domain);
     const struct base *base = i < source->base_count ? &source->bases[i] : NULL;
     const int64_t changed_at = store_sync_zone_revision(source->config.sync, apex);
-    return (struct transfer_origin_of_serial){
+    return (struct serial_origin){
         .is_known = base != NULL,
         .has_key = base && base->has_key,
         .domain = *domain,
@@ -114,8 +114,7 @@ static void transfer_source_add_zone(const struct transfer_source *source,
                                      bool is_incomplete)
 {
     if (serial) {
-        const struct transfer_origin_of_serial origin =
-            transfer_source_origin(source, &serial->apex);
+        const struct serial_origin origin = transfer_source_origin(source, &serial->apex);
         step->zones[step->zone_count++] = (struct transfer_step_zone){
             .apex = serial->apex,
             .serial = serial,

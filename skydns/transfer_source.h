@@ -16,6 +16,7 @@
 
 #include "common/dns/dname.h"
 #include "skydns/publish/engine_config.h"
+#include "skydns/transfer/serial.h"
 
 struct buf;
 struct etcd;
@@ -49,18 +50,9 @@ struct transfer_source *transfer_source_new(const struct transfer_source_config 
 void transfer_source_free(
     struct transfer_source *source); /* before the store's end; NULL is fine */
 
-/* Origin of a zone's serial. */
-struct transfer_origin_of_serial {
-    bool is_known; /* etcd has said what the base is */
-    bool has_key;
-    uint32_t base;
-    struct dname domain; /* whose key it is */
-    int64_t revision;    /* of the last change; */
-    bool is_of_base;     /* which was that of the base */
-    uint32_t settings_part;
-};
-struct transfer_origin_of_serial transfer_source_origin(const struct transfer_source *source,
-                                                        const struct dname *apex);
+/* Returns the origin of a zone's serial. */
+struct serial_origin transfer_source_origin(const struct transfer_source *source,
+                                            const struct dname *apex);
 
 /* Returns writer_documents_explain_denied of the bases. feed NULL: there are none. */
 bool transfer_source_explain_denied(const struct transfer_source *source, struct buf *out);

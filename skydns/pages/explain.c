@@ -12,31 +12,15 @@
 #include "skydns/external/hosts_table.h"
 #include "skydns/sync/store_sync.h"
 
-struct explainer *explainer_new(const struct engine_config *config)
+struct explainer *explainer_new(const struct engine_config *config,
+                                const struct explainer_sources *sources)
 {
     struct explainer *e = xcalloc(1, sizeof(*e));
+    e->sources = *sources;
     e->answer = answer_new(config);
     e->probe = answer_new(config);
     e->lookup = lookup_new(EXPLAIN_RECORDS_MAX);
     return e;
-}
-
-void explainer_set_serials(struct explainer *explainer, explain_serial_fn fn, const void *feed)
-{
-    explainer->serials = fn;
-    explainer->feed = feed;
-}
-
-void explainer_set_outage(struct explainer *explainer, const struct outage *outage)
-{
-    explainer->outage = outage;
-}
-
-void explainer_set_rates(struct explainer *explainer, const struct rate_limit *rates,
-                         const struct namespace_rate *namespace_rates)
-{
-    explainer->rates = rates;
-    explainer->namespace_rates = namespace_rates;
 }
 
 void explainer_free(struct explainer *explainer)
@@ -58,18 +42,8 @@ static size_t explain_upstreams(struct explainer *e, const struct external_quest
                                 const struct forward_zone *zone, uint8_t *message,
                                 struct explain_external *ret)
 {
-    if (!e->past) {
-        const size_t at =
-            explain_external(e->config, question, zone, clock_monotonic_ms(), message, ret);
-        return at;
-    }
-    *ret = (struct explain_external){
-        .question = *question,
-        .source = zone && zone_is_stub(zone) ? EXPLAIN_FROM_STUB : EXPLAIN_FROM_NAMESERVER,
-        .zone = zone,
-        .cached = {.state = CACHE_MISS},
-    };
-    return 0;
+    return explain_external(e->config, question, zone, clock_monotonic_ms(),
+                            e->past ? NULL : message, ret);
 }
 
 static void explain_servers(struct explainer *e, struct explain_external *x)
@@ -198,11 +172,11 @@ static void explain_version(struct explainer *e)
     e->result.prefix = store_sync_prefix(e->sync);
     e->result.revision = e->store ? store_revision(e->store) : 0;
     e->result.past = e->past;
+    e->result.recent = store_sync_recent(e->sync);
+    e->result.etcd = explain_etcd(e->sync, e->sources.outage);
     if (e->past) {
         return;
     }
-    e->result.recent = store_sync_recent(e->sync);
-    e->result.etcd = explain_etcd(e->sync, e->outage);
     e->result.is_from_snapshot = store_sync_is_from_snapshot(e->sync, &heard_ms);
     if (e->result.is_from_snapshot && clock_wall_s() > heard_ms / 1000) {
         e->result.snapshot_age_s = clock_wall_s() - heard_ms / 1000;
@@ -257,13 +231,12 @@ static void pages_skydns_explain_serial(struct explainer *e)
     struct reader r = reader_of(plan->answers.items[0].owner.ptr, plan->answers.items[0].owner.len);
     if (dname_read(&r, &apex)) {
         dname_lower(&apex);
-        *serial = (struct explain_serial){.is_hour = e->config->settings.transfer_count == 0 ||
-                                                     !e->serials};
-        if (!serial->is_hour) {
-            e->serials(e->feed, &apex, serial);
-        }
         serial->is_shown = true;
+        serial->is_hour = e->config->settings.transfer_count == 0 || !e->sources.feed;
         serial->value = plan->soa.serial;
+        if (!serial->is_hour) {
+            serial->origin = e->sources.serials(e->sources.feed, &apex);
+        }
     }
 }
 
@@ -434,17 +407,18 @@ static void explain_domain(struct explainer *e, const struct dname *meant)
 
 static void explain_rate(const struct explainer *e, struct explain_asking_client *who)
 {
-    who->has_left = e->rates && who->rate > 0;
+    who->has_left = e->sources.rates && who->rate > 0;
     if (who->has_left) {
         const struct addr addr = addr_of_ip(&who->ip, 0);
         const struct rate rate = {who->rate, who->burst};
-        who->left =
-            rate_limit_left(e->rates, rate_limit_client(&addr), &rate, clock_monotonic_us());
+        who->left = rate_limit_left(e->sources.rates, rate_limit_client(&addr), &rate,
+                                    clock_monotonic_us());
     }
-    who->has_namespace_left = e->namespace_rates && who->namespace_rate.per_s > 0;
+    who->has_namespace_left = e->sources.namespace_rates && who->namespace_rate.per_s > 0;
     if (who->has_namespace_left) {
-        who->namespace_left = namespace_rate_left(e->namespace_rates, who->view.space, &who->ip,
-                                                  &who->namespace_rate, clock_monotonic_us());
+        who->namespace_left =
+            namespace_rate_left(e->sources.namespace_rates, who->view.space, &who->ip,
+                                &who->namespace_rate, clock_monotonic_us());
     }
 }
 
@@ -523,8 +497,6 @@ int explain_page_write(struct explainer *explainer, const struct store_sync *syn
     explain_reset(e, sync, resolver, config, query->past);
     e->may_scan = query->past != NULL; /* no other thread has its records */
     e->scan_steps = EXPLAIN_PAST_SCAN_MAX / EXPLAIN_STEP_RECORDS;
-    e->result.recent = store_sync_recent(sync);
-    e->result.etcd = explain_etcd(sync, e->outage);
     int r = skydns_explain_begin(e, query, err);
     if (r < 0) {
         return r;

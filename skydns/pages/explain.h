@@ -12,6 +12,7 @@
 #include "skydns/pages/explain_external.h"
 #include "skydns/sign/signed_sets.h"
 #include "skydns/sync/broken.h"
+#include "skydns/transfer/serial.h"
 
 struct explainer;
 struct outage;
@@ -20,6 +21,7 @@ struct rate_limit;
 struct recent_changes;
 struct resolver;
 struct store_sync;
+struct transfer_source;
 
 enum {
     EXPLAIN_NAMES_MAX = 16,    /* the name asked for and its targets */
@@ -80,14 +82,9 @@ struct explain_name {
 /* Explains where the serial of an SOA in the answer comes from. */
 struct explain_serial {
     bool is_shown;
-    bool is_hour;  /* the zone cannot be transferred */
-    bool is_known; /* else etcd has not said what the base is */
-    bool has_key;
-    struct dname domain; /* whose key has the base */
-    uint32_t value, base;
-    int64_t revision; /* of the zone's last change; */
-    bool is_of_base;  /* which was that of the base */
-    uint32_t settings_part;
+    bool is_hour; /* the zone cannot be transferred */
+    uint32_t value;
+    struct serial_origin origin; /* else */
 };
 
 /* Age of the records. */
@@ -118,10 +115,6 @@ struct explain_level {
     bool has_record; /* a key is at it */
     size_t below;    /* records at or below it, without hidden ones (store_visible_count) */
 };
-
-/* Fills in all but `value`; `feed` is the transfers'. */
-typedef void (*explain_serial_fn)(const void *feed, const struct dname *apex,
-                                  struct explain_serial *serial);
 
 /* Result, borrowed from the explainer and the record store until the loop turns. */
 struct explanation {
@@ -158,19 +151,18 @@ struct explanation {
     struct dname near[EXPLAIN_NEAR_MAX];
 };
 
-struct explainer *explainer_new(const struct engine_config *config);
+/* What to ask beside the records; borrowed, each may be NULL. */
+struct explainer_sources {
+    const struct outage *outage;    /* else etcd counts as there */
+    const struct rate_limit *rates; /* else nothing is said of what clients have left */
+    const struct namespace_rate *namespace_rates;
+    const struct transfer_source *feed; /* what `serials` asks; else all are of the hour */
+    struct serial_origin (*serials)(const struct transfer_source *feed, const struct dname *apex);
+};
+
+struct explainer *explainer_new(const struct engine_config *config,
+                                const struct explainer_sources *sources);
 void explainer_free(struct explainer *explainer); /* NULL is fine */
-
-/* Sets what to ask about serials; borrowed. Without it, all are of the hour. */
-void explainer_set_serials(struct explainer *explainer, explain_serial_fn fn, const void *feed);
-
-/* Sets what to ask about etcd; borrowed. Without it, etcd counts as there. */
-void explainer_set_outage(struct explainer *explainer, const struct outage *outage);
-
-/* Sets where clients' rates are; borrowed. Without it, pages say nothing of what clients have
- * left. */
-void explainer_set_rates(struct explainer *explainer, const struct rate_limit *rates,
-                         const struct namespace_rate *namespace_rates);
 
 /* Version of an earlier revision, which an explanation is about instead of the newest. What is of
  * today alone is left out then: the state of etcd and of upstreams, what is cached and signed, the
@@ -179,10 +171,11 @@ struct explain_past {
     const struct store *store;
     const struct broken_table *broken;
     struct slice asked; /* the moment as the user wrote it */
-    int64_t revision;
-    /* The mark that it was found by: this server had reached mark_revision then. */
-    bool has_mark;
-    int64_t mark_ms, mark_revision;
+    struct moment_found {
+        int64_t revision;
+        bool has_mark; /* that it was found by: this server had reached mark_revision then */
+        int64_t mark_ms, mark_revision;
+    } at;
 };
 
 /* Question; NULL is as empty. */
@@ -218,14 +211,6 @@ int explain_now(struct explainer *explainer, const struct store_sync *sync,
 
 /* Appends that answer: "status":"NOERROR","answer":[...]. (explain_page.c) */
 void explain_page_answer(const struct explanation *x, struct buf *out);
-
-/* Ways in which answers of a type use records (explain_why.c). */
-struct explain_manner {
-    bool ignores_groups;
-    bool leads_on; /* follows their hosts to addresses */
-};
-
-struct explain_manner explain_manner_of(uint16_t type);
 
 /* Returns why a record found for a name gave nothing of the type (explain_why.c). */
 enum explain_rule explain_type_rule(const struct engine_config *config, uint16_t type,

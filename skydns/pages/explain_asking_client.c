@@ -32,34 +32,16 @@ static const struct network *find_network(const struct network *networks, size_t
     return NULL;
 }
 
-static void explain_asking_client_explain_admission(const struct engine_config *config,
-                                                    struct explain_asking_client *client)
-{
-    const struct network *network =
-        config->settings.is_restricted
-            ? find_network(config->settings.admitted, config->settings.admitted_count, &client->ip)
-            : NULL;
-    client->is_refused = config->settings.is_restricted && !network;
-    client->has_network = network != NULL;
-    if (network) {
-        client->network = *network;
-    }
-}
-
 void explain_asking_client_recursion(const struct engine_config *config,
                                      struct explain_asking_client *client)
 {
     if (client->identity == EXPLAIN_ANYBODY) {
         return;
     }
-    const struct network *network =
-        find_network(config->allowed, config->allowed_count, &client->ip);
-    client->recursion = config->allows_all ? EXPLAIN_RECURSION_FOR_ALL
-                        : network          ? EXPLAIN_RECURSION_ALLOWED_BY
-                                           : EXPLAIN_RECURSION_REFUSED;
-    if (network) {
-        client->recursion_network = *network;
-    }
+    client->recursion_network = find_network(config->allowed, config->allowed_count, &client->ip);
+    client->recursion = config->allows_all          ? EXPLAIN_RECURSION_FOR_ALL
+                        : client->recursion_network ? EXPLAIN_RECURSION_ALLOWED_BY
+                                                    : EXPLAIN_RECURSION_REFUSED;
 }
 
 int explain_asking_client(const struct engine_config *config, const char *address,
@@ -80,7 +62,11 @@ int explain_asking_client(const struct engine_config *config, const char *addres
     if (config->clients && config->topology) {
         (void)client_index_find_zone(config->clients, &ret->ip, &ret->view.zone);
     }
-    explain_asking_client_explain_admission(config, ret);
+    if (config->settings.is_restricted) {
+        ret->network =
+            find_network(config->settings.admitted, config->settings.admitted_count, &ret->ip);
+        ret->is_refused = !ret->network;
+    }
     ret->rate = config->settings.rate;
     ret->burst = config->settings.rate_burst;
     if (ret->view.space) {

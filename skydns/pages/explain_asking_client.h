@@ -54,12 +54,11 @@ struct explain_asking_client {
     struct client_view view;               /* borrowed until the loop turns */
     struct client_description description; /* BY_POD; borrowed, too */
     bool is_refused;                       /* not in a network of -allow */
-    bool has_network;                      /* of -allow, which contains it */
-    struct network network;
+    const struct network *network; /* of -allow, which contains it, or NULL; borrowed, too */
 
     /* Set if the name is external. */
     enum explain_recursion recursion;
-    struct network recursion_network; /* EXPLAIN_RECURSION_ALLOWED_BY: contains the client */
+    const struct network *recursion_network; /* that contains the client, or NULL; borrowed, too */
 
     uint32_t rate, burst; /* its limit over UDP; 0: none */
     bool has_left;

@@ -92,8 +92,7 @@ void explain_external_servers(const struct resolver *resolver, struct explain_ex
 
 size_t explain_external(const struct engine_config *config,
                         const struct external_question *question, const struct forward_zone *zone,
-                        int64_t now_ms, uint8_t message[DNS_MESSAGE_MAX],
-                        struct explain_external *ret)
+                        int64_t now_ms, uint8_t *message, struct explain_external *ret)
 {
     size_t records_at = 0;
     *ret = (struct explain_external){
@@ -103,6 +102,9 @@ size_t explain_external(const struct engine_config *config,
         .cached = {.state = CACHE_MISS},
     };
     size_t unused;
+    if (!message) {
+        return 0;
+    }
     ret->is_listed =
         config->hosts && hosts_table_find(config->hosts, &question->name, &unused) != NULL;
     if (zone && config->cache) {

@@ -50,11 +50,11 @@ struct nameserver explain_external_sender(const struct explain_external *x,
                                           const struct addr *address);
 
 /* Explains a name that the upstreams of `zone` know; NULL: the configuration has no table of zones.
- * `message` gets header, question and any cached records: they begin at the returned position. */
+ * `message` gets header, question and any cached records: they begin at the returned position.
+ * NULL: nothing is looked up of what is known now. */
 size_t explain_external(const struct engine_config *config,
                         const struct external_question *question, const struct forward_zone *zone,
-                        int64_t now_ms, uint8_t message[DNS_MESSAGE_MAX],
-                        struct explain_external *ret);
+                        int64_t now_ms, uint8_t *message, struct explain_external *ret);
 
 /* Adds what the resolver's thread knows: `states` and `has_uncached`. NULL: nothing. */
 void explain_external_servers(const struct resolver *resolver, struct explain_external *x);

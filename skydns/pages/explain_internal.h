@@ -7,11 +7,7 @@
 #include "skydns/pages/explain.h"
 
 struct explainer {
-    explain_serial_fn serials; /* NULL: none */
-    const void *feed;
-    const struct outage *outage;                  /* NULL: none */
-    const struct rate_limit *rates;               /* likewise */
-    const struct namespace_rate *namespace_rates; /* likewise */
+    struct explainer_sources sources;
     struct answer *answer;
     struct answer *probe; /* of similar names; leaves the plan of `answer` as it is */
     struct lookup *lookup;

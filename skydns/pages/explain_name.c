@@ -288,7 +288,7 @@ static enum lookup_result explain_name_look_up(struct explainer *e, const struct
     if (result == LOOKUP_FOUND) {
         ret->all = copy_span(e, &span);
         ret->all_count = span.count;
-        if (!explain_manner_of(e->result.question.type).ignores_groups) {
+        if (e->result.question.type != DNS_TYPE_MX) { /* as answer_types.c */
             lookup_keep_group(e->lookup, &span);
         }
         ret->grouped = copy_span(e, &span);
@@ -367,10 +367,12 @@ static void add_targets(struct explainer *e, const struct explain_name *x)
 
 void explain_name_all(struct explainer *e)
 {
+    const uint16_t type = e->result.question.type;
+    const bool leads_on = type == DNS_TYPE_A || type == DNS_TYPE_AAAA || type == DNS_TYPE_SRV ||
+                          type == DNS_TYPE_MX; /* as answer_types.c */
     for (size_t i = 0; i < e->result.name_count; i++) {
         explain_name(e, &e->names[i]);
-        uint16_t type = e->result.question.type;
-        if (explain_manner_of(type).leads_on || (e->names[i].alias && type != DNS_TYPE_CNAME)) {
+        if (leads_on || (e->names[i].alias && type != DNS_TYPE_CNAME)) {
             add_targets(e, &e->names[i]);
         }
     }

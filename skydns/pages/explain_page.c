@@ -151,16 +151,16 @@ static void explain_put_serial(const struct explain_page *p)
     }
     json_text_open_row(out, "serial", '{');
     json_text_number_field(out, "value", serial->value);
-    if (!serial->is_hour && serial->is_known) {
-        json_text_number_field(out, "base", serial->base);
-        json_text_integer_field(out, "revision", serial->revision);
-        json_text_number_field(out, "settings", serial->settings_part);
-        json_text_flag_field(out, "has_key", serial->has_key);
+    if (!serial->is_hour && serial->origin.is_known) {
+        json_text_number_field(out, "base", serial->origin.base);
+        json_text_integer_field(out, "revision", serial->origin.revision);
+        json_text_number_field(out, "settings", serial->origin.settings_part);
+        json_text_flag_field(out, "has_key", serial->origin.has_key);
     }
     if (p->is_for_text) {
         json_text_flag_field(out, "hour", serial->is_hour);
-        json_text_flag_field(out, "of_base", serial->is_of_base);
-        dname_json_field(out, "domain", &serial->domain);
+        json_text_flag_field(out, "of_base", serial->origin.is_of_base);
+        dname_json_field(out, "domain", &serial->origin.domain);
     }
     buf_append_char(out, '}');
 }
@@ -219,11 +219,11 @@ static void explain_put_moment(const struct explain_past *past, struct buf *out)
 {
     json_text_open_row(out, "at", '{');
     json_text_slice_field(out, "asked", past->asked);
-    json_text_integer_field(out, "revision", past->revision);
-    if (past->has_mark) {
+    json_text_integer_field(out, "revision", past->at.revision);
+    if (past->at.has_mark) {
         json_text_open(out, "mark", '{');
-        json_text_time_fields(out, past->mark_ms);
-        json_text_integer_field(out, "revision", past->mark_revision);
+        json_text_time_fields(out, past->at.mark_ms);
+        json_text_integer_field(out, "revision", past->at.mark_revision);
         buf_append_char(out, '}');
     }
     buf_append_char(out, '}');

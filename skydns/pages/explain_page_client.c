@@ -121,14 +121,14 @@ void explain_page_put_client(const struct explain_page *p)
         json_text_string_field(out, "identity_text", identities[who->identity].text);
     }
     json_text_flag_field(out, "allowed", !who->is_refused);
-    if (who->has_network) {
-        who_put_network("allowed_by", &who->network, out);
+    if (who->network) {
+        who_put_network("allowed_by", who->network, out);
     }
     if (who->recursion != EXPLAIN_RECURSION_NOT_ASKED) {
         json_text_flag_field(out, "recursion", who->recursion != EXPLAIN_RECURSION_REFUSED);
     }
     if (who->recursion == EXPLAIN_RECURSION_ALLOWED_BY) {
-        who_put_network("recursion_by", &who->recursion_network, out);
+        who_put_network("recursion_by", who->recursion_network, out);
     }
     if (who->view.space) {
         json_text_slice_field(out, "namespace", client_space_label(who->view.space));

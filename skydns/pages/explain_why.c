@@ -208,21 +208,6 @@ struct explain_etcd explain_etcd(const struct store_sync *sync, const struct out
     return etcd;
 }
 
-/* Returns which keys of a name the type uses, and why it skips one; mirrors answer_types.c. */
-struct explain_manner explain_manner_of(uint16_t number)
-{
-    switch (number) {
-    case DNS_TYPE_A:
-    case DNS_TYPE_AAAA:
-    case DNS_TYPE_SRV:
-        return (struct explain_manner){.leads_on = true};
-    case DNS_TYPE_MX:
-        return (struct explain_manner){.leads_on = true, .ignores_groups = true};
-    default:
-        return (struct explain_manner){0};
-    }
-}
-
 static enum explain_rule host_rule(const struct store_record *record, enum explain_rule if_address,
                                    enum explain_rule if_name)
 {

@@ -49,17 +49,14 @@ static void past_explain_write(struct past_explain *p, struct http_reply *reply)
 {
     const struct past_desk *desk = p->job.desk;
     const struct engine_config *config = publisher_newest_config(desk->sources->publisher);
-    struct explainer *explainer = explainer_new(config);
+    struct explainer *explainer = explainer_new(config, &(struct explainer_sources){0});
     const struct explanation *explanation;
     struct err err;
     const struct explain_past past = {
         .store = past_version_store(p->version),
         .broken = past_version_broken(p->version),
         .asked = slice_str(p->job.asked),
-        .revision = p->job.at.revision,
-        .has_mark = p->job.at.has_mark,
-        .mark_ms = p->job.at.mark_ms,
-        .mark_revision = p->job.at.mark_revision,
+        .at = p->job.at,
     };
     const struct explain_query query = {
         .name = p->name, .type = p->type, .client = p->client, .past = &past};

@@ -22,6 +22,7 @@
 #include "common/base/err.h"
 #include "common/http/http_held.h"
 #include "common/http/http_server.h"
+#include "skydns/pages/explain.h"
 #include "skydns/pages/metrics_table.h"
 
 struct etcd;
@@ -38,13 +39,6 @@ struct moment {
 /* Parses WHEN; ages count back from now_ms. ERR_USAGE: it is nothing of these, or a time to come.
  * The message repeats a short text alone. */
 int moment_parse(const char *text, int64_t now_ms, struct moment *ret, struct err *err) MUST_CHECK;
-
-/* Revision of a moment, and the mark that it was found by. */
-struct moment_found {
-    int64_t revision;
-    bool has_mark;
-    int64_t mark_ms, mark_revision;
-};
 
 /* Finds the revision that the server had reached; of a revision, when it had reached that. Returns
  * false if the time is before the first mark. */

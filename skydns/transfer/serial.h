@@ -42,6 +42,19 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "common/dns/dname.h"
+
+/* Origin of a zone's serial. */
+struct serial_origin {
+    bool is_known; /* etcd has said what the base is */
+    bool has_key;
+    uint32_t base;
+    struct dname domain; /* whose key it is */
+    int64_t revision;    /* of the last change; */
+    bool is_of_base;     /* which was that of the base */
+    uint32_t settings_part;
+};
+
 #define SERIAL_STEP  UINT32_C(1024)
 #define SERIAL_PARTS UINT32_C(4096)
 #define SERIAL_TURN  (SERIAL_STEP * SERIAL_PARTS)

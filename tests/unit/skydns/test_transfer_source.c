@@ -187,7 +187,7 @@ static void feed_expect(struct feed_bed *b, const char *zone, uint32_t base, int
     loop_until(b->loop, feed_has_serial, b);
 }
 
-static struct transfer_origin_of_serial feed_origin(const struct feed_bed *b, const char *zone)
+static struct serial_origin feed_origin(const struct feed_bed *b, const char *zone)
 {
     const struct dname apex = fixture_name(zone);
     return transfer_source_origin(b->feed, &apex);
@@ -230,7 +230,7 @@ UNIT_TEST(test_the_first_serials)
     assert_int_equal(store_sync_counts(b->sync).revision, other);
     feed_expect(b, domain, ZONE_SERIAL_LOWEST, web);
     feed_expect(b, reverse, ZONE_SERIAL_LOWEST, pointer);
-    const struct transfer_origin_of_serial origin = feed_origin(b, reverse);
+    const struct serial_origin origin = feed_origin(b, reverse);
     const struct dname first = fixture_name(domain);
     assert_true(origin.is_known && !origin.has_key && !origin.is_of_base);
     assert_true(dname_equal(&origin.domain, &first));
@@ -255,7 +255,7 @@ UNIT_TEST(test_changes)
     const int64_t base = sync_put(b->loop, b->etcd, base_key, slice_str("3000000000"));
     feed_expect(b, domain, 3000000000U, base);
     feed_expect(b, reverse, 3000000000U, base);
-    struct transfer_origin_of_serial origin = feed_origin(b, domain);
+    struct serial_origin origin = feed_origin(b, domain);
     assert_true(origin.has_key && origin.is_of_base);
     assert_int_equal(origin.revision, base);
     const int64_t last = feed_put(b, web_key, "10.0.0.4");

@@ -120,9 +120,9 @@ static inline void bed_start(struct pages_bed *bed, const char *flags)
     bed_mirror_counts = (struct etcd_mirror_counts){0};
     bed_parse_flags(bed, flags);
     publisher_configure(bed->publisher, options_engine_config(&bed->options));
-    bed->explainer = explainer_new(publisher_newest_config(bed->publisher));
+    bed->explainer = explainer_new(publisher_newest_config(bed->publisher),
+                                   &(struct explainer_sources){.outage = &bed->outage});
     outage_init(&bed->outage, bed->loop, "etcd", bed->options.etcd_timeout_ms, "etcd is overdue");
-    explainer_set_outage(bed->explainer, &bed->outage);
     bed->followed.away_line = "etcd away";
     bed->followed.back_line = "etcd back";
     outage_join(&bed->outage, &bed->followed, true);
