@@ -108,9 +108,8 @@ static void read_counts(struct client_figures *f, bool with_slots)
     namespace_figures_settle(f->namespaces, client_index_counts(f->config.index).spaces);
 }
 
-void client_figures_read(struct client_figures *figures)
+void client_figures_read(struct client_figures *f)
 {
-    struct client_figures *f = figures;
     const int64_t now_ms = clock_monotonic_ms();
     choose_counting(f, now_ms);
     if (f->has_counted) {
@@ -167,23 +166,22 @@ void client_figures_free(struct client_figures *figures)
 
 /* ---- The metric ---- */
 
-static void write_namespace(struct metrics_page *page, const struct namespace_row *row)
+static void write_namespace(struct metrics_page *page, const struct namespace_sums *sums)
 {
     static const char *const names[CLIENT_RESULTS] = {
         [CLIENT_LIMITED] = "limited",   [CLIENT_FAILED] = "failed", [CLIENT_EXTERNAL] = "external",
         [CLIENT_NXDOMAIN] = "nxdomain", [CLIENT_NODATA] = "nodata", [CLIENT_ANSWERED] = "answered",
     };
     char label[64] = "";
-    memcpy(label, row->label.ptr, row->label.len);
+    memcpy(label, sums->label, sums->label_len);
     for (unsigned i = 0; i < CLIENT_RESULTS; i++) {
         metrics_sample(page, METRIC_LABELS({"namespace", label}, {"result", names[i]}),
-                       row->results[i]);
+                       sums->results[i]);
     }
 }
 
 void client_figures_write_metrics(struct client_figures *figures, struct metrics_page *page)
 {
-    struct namespace_row row;
     client_figures_read(figures);
     if (!figures->has_counted || figures->config.labels_max == 0) {
         return;
@@ -192,9 +190,9 @@ void client_figures_write_metrics(struct client_figures *figures, struct metrics
                    "Queries by the namespace of the client's pod and by result; the namespace is "
                    "empty if it is not known, or not one of the -namespace-metrics busiest.");
     for (unsigned group = 0; group < BUSY_GROUPS_MAX; group++) {
-        if (namespace_figures_row(figures->namespaces, group, &row) &&
-            (group == 0 || row.is_labelled)) {
-            write_namespace(page, &row);
+        const struct namespace_sums *sums = namespace_figures_find(figures->namespaces, group);
+        if (sums && (group == 0 || sums->is_labelled)) {
+            write_namespace(page, sums);
         }
     }
 }
@@ -222,16 +220,17 @@ static void write_client(const struct client_figures *f, const struct busy_clien
                          double seconds, struct buf *out)
 {
     char address[INET6_ADDRSTRLEN];
-    struct namespace_row row = {0};
+    const struct namespace_sums *sums =
+        client->group > 0 ? namespace_figures_find(f->namespaces, client->group) : NULL;
     struct client_description now;
     const uint64_t queries = client->figures[BUSY_QUERIES];
     json_text_open_row(out, NULL, '{');
     json_text_string_field(out, "address", ip_format(&client->ip, address));
-    if (client->group > 0 && namespace_figures_row(f->namespaces, client->group, &row)) {
-        json_text_slice_field(out, "namespace", row.label);
+    if (sums) {
+        json_text_slice_field(out, "namespace", namespace_label(sums));
     }
-    if (row.label.len > 0 && client_index_describe(f->config.index, &client->ip, &now) &&
-        now.pod.len > 0 && slice_equal(now.ns, row.label)) { /* not another one's by now */
+    if (sums && client_index_describe(f->config.index, &client->ip, &now) && now.pod.len > 0 &&
+        slice_equal(now.ns, namespace_label(sums))) { /* not another one's by now */
         json_text_slice_field(out, "pod", now.pod);
     }
     json_text_number_field(out, "queries", queries);
@@ -260,16 +259,15 @@ static void write_clients(const struct client_figures *f, double seconds, struct
 static void write_bill(const struct client_figures *f, unsigned group, size_t clients,
                        double cpu_us, bool has_autopath, struct buf *out)
 {
-    struct namespace_row row = {0};
+    const struct namespace_sums *of = namespace_figures_find(f->namespaces, group); /* is there */
     uint64_t sums[BUSY_FIGURES];
-    (void)namespace_figures_row(f->namespaces, group, &row); /* it was there */
-    busy_window_sum(row.window, sums);
+    busy_window_sum(&of->window, sums);
     const uint64_t misses = sums[BUSY_MISSES];
     const uint64_t of_detours = CANDIDATES * sums[BUSY_DETOURS];
     const uint64_t dots_save = of_detours < misses ? of_detours : misses;
     const uint64_t autopath_saves = has_autopath ? 0 : misses;
     json_text_open_row(out, NULL, '{');
-    json_text_slice_field(out, "namespace", row.label);
+    json_text_slice_field(out, "namespace", namespace_label(of));
     json_text_number_field(out, "clients", clients);
     json_text_number_field(out, "queries", sums[BUSY_QUERIES]);
     json_text_number_field(out, "nxdomain", sums[BUSY_NXDOMAIN]);
@@ -296,12 +294,12 @@ static int compare_groups(const void *a, const void *b)
 
 static size_t sort_groups(const struct client_figures *f, struct group_queries ret[BUSY_GROUPS_MAX])
 {
-    struct namespace_row row;
     uint64_t sums[BUSY_FIGURES];
     size_t count = 0;
     for (unsigned group = 0; group < BUSY_GROUPS_MAX; group++) {
-        if (namespace_figures_row(f->namespaces, group, &row)) {
-            busy_window_sum(row.window, sums);
+        const struct namespace_sums *of = namespace_figures_find(f->namespaces, group);
+        if (of) {
+            busy_window_sum(&of->window, sums);
             if (sums[BUSY_QUERIES] > 0) {
                 ret[count++] = (struct group_queries){group, sums[BUSY_QUERIES]};
             }
@@ -329,9 +327,8 @@ static void write_bills(const struct client_figures *f, double cpu_us, bool has_
     free(groups);
 }
 
-void client_figures_write_page(struct client_figures *figures, bool has_autopath, struct buf *out)
+void client_figures_write_page(struct client_figures *f, bool has_autopath, struct buf *out)
 {
-    struct client_figures *f = figures;
     const int64_t now_ms = clock_monotonic_ms();
     f->watched_end_ms = now_ms + CLIENT_FIGURES_WATCHED_MS;
     client_figures_read(f);

@@ -363,11 +363,10 @@ static bool explain_is_useful(void *data, const struct dname *name)
     return is_useful;
 }
 
-bool explain_nearest(struct explainer *explainer, const struct store_sync *sync,
+bool explain_nearest(struct explainer *e, const struct store_sync *sync,
                      const struct engine_config *config, const struct dname *name,
                      struct slice space, struct dname *ret_near)
 {
-    struct explainer *e = explainer;
     struct dname near[EXPLAIN_NEAR_MAX];
     e->store = store_sync_store(sync);
     e->config = config;
@@ -487,12 +486,11 @@ int explain_names_of(const struct engine_config *config, const struct explain_qu
     return 0;
 }
 
-int explain_page_write(struct explainer *explainer, const struct store_sync *sync,
+int explain_page_write(struct explainer *e, const struct store_sync *sync,
                        const struct resolver *resolver, const struct engine_config *config,
                        const struct explain_query *query, const struct explanation **ret,
                        struct err *err)
 {
-    struct explainer *e = explainer;
     struct dname meant;
     explain_reset(e, sync, resolver, config, query->past);
     e->may_scan = query->past != NULL; /* no other thread has its records */
@@ -540,11 +538,10 @@ int explain_page_write(struct explainer *explainer, const struct store_sync *syn
     return 0;
 }
 
-int explain_now(struct explainer *explainer, const struct store_sync *sync,
-                const struct resolver *resolver, const struct engine_config *config,
-                const struct explain_query *query, const struct explanation **ret, struct err *err)
+int explain_now(struct explainer *e, const struct store_sync *sync, const struct resolver *resolver,
+                const struct engine_config *config, const struct explain_query *query,
+                const struct explanation **ret, struct err *err)
 {
-    struct explainer *e = explainer;
     struct dname meant;
     explain_reset(e, sync, resolver, config, NULL);
     e->may_scan = true;

@@ -4,6 +4,7 @@
 
 #include "skydns/answer/answer_kube.h"
 #include "skydns/pages/explain_internal.h"
+#include "skydns/pages/missing_suffixes_internal.h"
 
 static enum explain_identity explain_asking_client_identify(const struct engine_config *config,
                                                             struct explain_asking_client *client)
@@ -116,42 +117,30 @@ void explain_asking_client_hidden(const struct view *view, const struct dname *n
 /* Dots from which a name is asked for first as it is. */
 enum { KUBELET_NDOTS = 5 };
 
-static bool explain_asking_client_add(struct explain_search *search, const struct dname *name,
+/* Adds a candidate; leaves out a name that is too long, as resolvers do. */
+static void explain_asking_client_add(struct explain_search *search, const struct dname *name,
                                       const struct dname *suffix)
 {
-    struct dname joined = suffix ? *suffix : (struct dname){.len = 1};
-    struct dname_labels labels;
-    bool ok = search->count < SEARCH_LIST_NAMES_MAX;
-    dname_labels(name, &labels);
-    for (unsigned i = labels.count; i > 0 && ok; i--) {
-        ok = dname_prepend(&joined, dname_label(name, labels.offsets[i - 1]));
+    if (search->count < SEARCH_LIST_NAMES_MAX &&
+        missing_with_suffix(name, suffix, &search->names[search->count])) {
+        search->count++;
     }
-    if (ok) {
-        search->names[search->count++] = joined;
-    }
-    return ok;
 }
 
-/* Finds `<namespace>.svc.D`, `svc.D`, `D`, and those of -search; leaves out a name that is too
- * long, as resolvers do. */
+/* Finds `<namespace>.svc.D`, `svc.D`, `D`, and those of -search. */
 static void find_names(const struct engine_config *config, const struct dname *name,
                        struct explain_search *search)
 {
-    struct dname suffixes[2];
-    suffixes[1] = config->zones[0].domain;
-    bool ok = dname_prepend(&suffixes[1], slice_str("svc"));
-    suffixes[0] = suffixes[1];
-    if (ok && dname_prepend(&suffixes[0], search->space)) {
-        (void)explain_asking_client_add(search, name, &suffixes[0]);
+    const struct engine_zone *zone = &config->zones[0];
+    const struct missing_suffixes of_pod = missing_suffixes_of(zone, &zone->domain, search->space);
+    const struct dname root = {.len = 1};
+    for (size_t i = 0; i < MISSING_SUFFIXES; i++) {
+        explain_asking_client_add(search, name, &of_pod.items[i]);
     }
-    if (ok) {
-        (void)explain_asking_client_add(search, name, &suffixes[1]);
-    }
-    (void)explain_asking_client_add(search, name, &config->zones[0].domain);
     for (size_t i = 0; i < config->settings.search_count; i++) {
-        (void)explain_asking_client_add(search, name, &config->settings.search[i]);
+        explain_asking_client_add(search, name, &config->settings.search[i]);
     }
-    (void)explain_asking_client_add(search, name, NULL);
+    explain_asking_client_add(search, name, &root);
 }
 
 static bool is_short(const struct explainer *e, const char *text)

@@ -12,7 +12,7 @@
 #include "common/etcd/etcd.h"
 #include "skydns/external/cache_counts.h"
 #include "skydns/external/zone_table.h"
-#include "skydns/pages/metrics_queries_internal.h"
+#include "skydns/pages/metrics_parts_internal.h"
 #include "skydns/pages/readiness_internal.h"
 #include "skydns/pages/record_page_internal.h"
 #include "skydns/pages/top_names_internal.h"

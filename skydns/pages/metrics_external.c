@@ -1,4 +1,5 @@
-#include "skydns/pages/metrics_external_internal.h"
+/* Writes the metrics about external names: response cache, stub zones, hosts files. Main thread. */
+#include "skydns/pages/metrics_parts_internal.h"
 
 #include "common/base/attributes.h"
 #include "skydns/external/cache_counts.h"

@@ -1,4 +1,6 @@
-#include "skydns/pages/metrics_queries_internal.h"
+/* Writes a part of the metrics: queries and responses by transport, how long they took, what limits
+ * did to them, and connections. /live shows the sums, too. Main thread. */
+#include "skydns/pages/metrics_parts_internal.h"
 
 #include "common/base/attributes.h"
 #include "common/dns/dns.h"

@@ -1,4 +1,6 @@
-#include "skydns/pages/metrics_zones_internal.h"
+/* Writes the metrics of -dnssec (signatures, keys, queries that waited) and of zone transfers. Main
+ * thread. */
+#include "skydns/pages/metrics_parts_internal.h"
 
 #include <stdio.h>
 

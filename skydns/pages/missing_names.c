@@ -110,9 +110,8 @@ static bool may_look(struct missing_names *m, struct missing_key key)
     return true;
 }
 
-void missing_names_add(struct missing_names *names, const struct name_sample *sample)
+void missing_names_add(struct missing_names *m, const struct name_sample *sample)
 {
-    struct missing_names *m = names;
     const struct engine_config *config = publisher_newest_config(m->sources->publisher);
     const struct store *store = store_sync_store(m->sources->sync);
     struct dname name = sample->name;
@@ -181,9 +180,8 @@ struct missing_upstream missing_names_upstream(const struct missing_names *names
 
 /* ---- Turns ---- */
 
-void missing_names_take(struct missing_names *names)
+void missing_names_take(struct missing_names *m)
 {
-    struct missing_names *m = names;
     struct name_sample sample;
     const int64_t now_s = clock_monotonic_ms() / 1000;
     if (!m->sources->tap || !m->sources->sync) {

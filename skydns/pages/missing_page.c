@@ -18,7 +18,6 @@
 struct missing_reply {
     const struct missing_page *page;
     struct missing_list *list;
-    bool is_over;
 };
 
 /* Writes the object of a Service's name, or of its pod's: "default/web". */

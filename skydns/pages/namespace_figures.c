@@ -7,17 +7,6 @@
 #include "common/base/key_table.h"
 #include "common/base/xalloc.h"
 
-struct namespace_sums {
-    uint8_t label_len;
-    char label[63];
-    bool is_labelled;
-    unsigned group;
-    uint64_t seen;                    /* queries since the start */
-    uint64_t results[CLIENT_RESULTS]; /* of the metric */
-    uint64_t round[CLIENT_RESULTS];   /* since the last settlement */
-    struct busy_window window;
-};
-
 struct namespace_figures {
     size_t labels_max, labels; /* with label */
     uint64_t seen;
@@ -29,8 +18,7 @@ struct namespace_figures {
 
 static struct slice key_of_namespace(const void *thing)
 {
-    const struct namespace_sums *sums = thing;
-    return slice_of(sums->label, sums->label_len);
+    return namespace_label(thing);
 }
 
 struct namespace_figures *namespace_figures_new(size_t labels_max)
@@ -185,15 +173,8 @@ void namespace_figures_turn(struct namespace_figures *namespaces, unsigned part)
     }
 }
 
-bool namespace_figures_row(const struct namespace_figures *namespaces, unsigned group,
-                           struct namespace_row *ret)
+const struct namespace_sums *namespace_figures_find(const struct namespace_figures *namespaces,
+                                                    unsigned group)
 {
-    const struct namespace_sums *sums = group < namespaces->end ? namespaces->groups[group] : NULL;
-    if (sums) {
-        *ret = (struct namespace_row){.label = key_of_namespace(sums),
-                                      .is_labelled = sums->is_labelled,
-                                      .results = sums->results,
-                                      .window = &sums->window};
-    }
-    return sums != NULL;
+    return group < namespaces->end ? namespaces->groups[group] : NULL;
 }

@@ -21,13 +21,23 @@
 
 struct namespace_figures;
 
-struct namespace_row {
-    struct slice label;      /* empty: clients without a namespace, and namespaces beyond
-                              * BUSY_GROUPS_MAX */
-    bool is_labelled;        /* of the metric */
-    const uint64_t *results; /* CLIENT_RESULTS of them, as the metric has them */
-    const struct busy_window *window;
+/* Figures of a namespace; without a label, of clients without one, and of namespaces beyond
+ * BUSY_GROUPS_MAX. */
+struct namespace_sums {
+    uint8_t label_len;
+    char label[63];
+    bool is_labelled; /* has a label of the metric */
+    unsigned group;
+    uint64_t seen;                    /* queries since the start */
+    uint64_t results[CLIENT_RESULTS]; /* as the metric has them */
+    uint64_t round[CLIENT_RESULTS];   /* since the last settlement */
+    struct busy_window window;
 };
+
+static inline struct slice namespace_label(const struct namespace_sums *sums)
+{
+    return slice_of(sums->label, sums->label_len);
+}
 
 struct namespace_figures *namespace_figures_new(size_t labels_max);
 void namespace_figures_free(struct namespace_figures *namespaces); /* NULL is fine */
@@ -47,8 +57,8 @@ void namespace_figures_settle(struct namespace_figures *namespaces, size_t known
 /* Clears a part of the windows, and forgets namespaces of which nothing is left. */
 void namespace_figures_turn(struct namespace_figures *namespaces, unsigned part);
 
-/* Returns the row of a group; false: there is none. Borrowed until the next change. */
-bool namespace_figures_row(const struct namespace_figures *namespaces, unsigned group,
-                           struct namespace_row *ret);
+/* Returns the figures of a group; NULL: there is none. Borrowed until the next change. */
+const struct namespace_sums *namespace_figures_find(const struct namespace_figures *namespaces,
+                                                    unsigned group);
 
 #endif

@@ -17,16 +17,7 @@ static const double quiet_s = 0.5;
 /* A key and its value; one block. */
 struct held_key {
     int64_t mod_revision;
-    bool is_seen; /* in the contents at the end */
-    size_t key_len, value_len;
-    char bytes[];
-};
-
-struct kept_change {
-    struct kept_change *next; /* newer */
-    int64_t revision;
-    size_t key_len, before_len, after_len;
-    bool has_before, has_after;
+    struct slice key, value;
     char bytes[];
 };
 
@@ -57,8 +48,7 @@ struct name_history {
     bool is_proved;       /* the probe has told something */
     ev_timer quiet;
 
-    struct kept_change *oldest;      /* ascending revisions */
-    const struct kept_change **list; /* once done: the newest first */
+    struct name_change *newest; /* descending revisions */
     size_t count, bytes, events, event_bytes;
     uint64_t left_out;
 };
@@ -66,52 +56,63 @@ struct name_history {
 static struct slice held_key_of(const void *thing)
 {
     const struct held_key *held = thing;
-    return slice_of(held->bytes, held->key_len);
+    return held->key;
+}
+
+/* Copies bytes to *at, which moves behind them. */
+static struct slice copy_behind(char **at, struct slice bytes)
+{
+    const struct slice copy = slice_of(*at, bytes.len);
+    if (bytes.len > 0) {
+        memcpy(*at, bytes.ptr, bytes.len);
+    }
+    *at += bytes.len;
+    return copy;
 }
 
 /* ---- Changes ---- */
 
-static size_t change_bytes(const struct kept_change *change)
+static size_t change_bytes(const struct name_change *change)
 {
-    return sizeof(*change) + change->key_len + change->before_len + change->after_len;
+    return sizeof(*change) + change->key.len + change->before.len + change->after.len;
 }
 
 static void drop_oldest_change(struct name_history *h)
 {
-    struct kept_change *oldest = h->oldest;
-    h->bytes -= change_bytes(oldest);
+    struct name_change **at = &h->newest;
+    while ((*at)->older) {
+        at = &(*at)->older;
+    }
+    h->bytes -= change_bytes(*at);
     h->count--;
-    h->oldest = oldest->next;
-    free(oldest);
+    free(*at);
+    *at = NULL;
 }
 
 static void keep_change(struct name_history *h, const struct etcd_event *event,
                         const struct held_key *before)
 {
-    const struct slice key = event->kv.key, after = event->kv.value;
-    const bool has_after = event->kind == ETCD_EVENT_PUT;
-    struct kept_change proto = {
+    const struct name_change borrowed = {
         .revision = event->kv.mod_revision,
-        .key_len = key.len,
-        .before_len = before ? before->value_len : 0,
-        .after_len = has_after ? after.len : 0,
-        .has_before = before != NULL,
-        .has_after = has_after,
+        .key = event->kv.key,
+        .before = before ? before->value : slice_of(NULL, 0),
+        .after = event->kind == ETCD_EVENT_PUT ? event->kv.value : slice_of(NULL, 0),
     };
-    struct kept_change *change = xmalloc(change_bytes(&proto));
-    *change = proto;
-    memcpy(change->bytes, key.ptr, key.len);
-    if (proto.before_len > 0) {
-        memcpy(change->bytes + key.len, before->bytes + before->key_len, proto.before_len);
+    struct name_change *change = xmalloc(change_bytes(&borrowed));
+    char *bytes = change->bytes;
+    *change = (struct name_change){.revision = borrowed.revision,
+                                   .key = copy_behind(&bytes, borrowed.key)};
+    if (before) {
+        change->before = copy_behind(&bytes, borrowed.before);
     }
-    if (proto.after_len > 0) {
-        memcpy(change->bytes + key.len + proto.before_len, after.ptr, after.len);
+    if (event->kind == ETCD_EVENT_PUT) {
+        change->after = copy_behind(&bytes, borrowed.after);
     }
-    struct kept_change **at = &h->oldest; /* the two watches may be out of step */
-    while (*at && (*at)->revision <= change->revision) {
-        at = &(*at)->next;
+    struct name_change **at = &h->newest; /* the two watches may be out of step */
+    while (*at && (*at)->revision > change->revision) {
+        at = &(*at)->older;
     }
-    change->next = *at;
+    change->older = *at;
     *at = change;
     h->count++;
     h->bytes += change_bytes(change);
@@ -126,12 +127,10 @@ static void keep_change(struct name_history *h, const struct etcd_event *event,
 static void hold_key(struct name_history *h, const struct etcd_kv *kv)
 {
     struct held_key *held = xmalloc(sizeof(*held) + kv->key.len + kv->value.len);
-    *held = (struct held_key){
-        .mod_revision = kv->mod_revision, .key_len = kv->key.len, .value_len = kv->value.len};
-    memcpy(held->bytes, kv->key.ptr, kv->key.len);
-    if (kv->value.len > 0) {
-        memcpy(held->bytes + kv->key.len, kv->value.ptr, kv->value.len);
-    }
+    char *bytes = held->bytes;
+    held->mod_revision = kv->mod_revision;
+    held->key = copy_behind(&bytes, kv->key);
+    held->value = copy_behind(&bytes, kv->value);
     free(key_table_put(&h->held, held));
 }
 
@@ -144,11 +143,6 @@ static void finish_history(struct name_history *h, const struct err *err)
     etcd_watch_stop(h->probe);
     h->probe = NULL;
     ev_timer_stop(h->config.loop, &h->quiet);
-    h->list = xcalloc(h->count + 1, sizeof(*h->list));
-    size_t at = h->count;
-    for (const struct kept_change *change = h->oldest; change; change = change->next) {
-        h->list[--at] = change;
-    }
     h->config.done(h->config.data, err);
 }
 
@@ -398,9 +392,8 @@ struct name_history *name_history_read(const struct name_history_config *config)
     return h;
 }
 
-void name_history_free(struct name_history *history)
+void name_history_free(struct name_history *h)
 {
-    struct name_history *h = history;
     if (!h) {
         return;
     }
@@ -411,30 +404,17 @@ void name_history_free(struct name_history *history)
     ev_timer_stop(h->config.loop, &h->quiet);
     past_range_fini(&h->range);
     key_table_fini_things(&h->held);
-    while (h->oldest) {
+    while (h->newest) {
         drop_oldest_change(h);
     }
     buf_fini(&h->any);
     buf_fini(&h->key);
-    free(h->list);
     free(h);
 }
 
-size_t name_history_count(const struct name_history *history)
+const struct name_change *name_history_newest(const struct name_history *history)
 {
-    return history->count;
-}
-
-struct name_change name_history_get(const struct name_history *history, size_t i)
-{
-    const struct kept_change *change = history->list[i];
-    const char *before = change->bytes + change->key_len, *after = before + change->before_len;
-    return (struct name_change){
-        .revision = change->revision,
-        .key = slice_of(change->bytes, change->key_len),
-        .before = slice_of(change->has_before ? before : NULL, change->before_len),
-        .after = slice_of(change->has_after ? after : NULL, change->after_len),
-    };
+    return history->newest;
 }
 
 uint64_t name_history_left_out(const struct name_history *history)

@@ -52,14 +52,15 @@ void name_history_free(struct name_history *history); /* at any time; NULL is fi
 
 /* A change; ptr NULL: the key was not there. */
 struct name_change {
+    struct name_change *older; /* the next one, or NULL */
     int64_t revision;
     struct slice key, before, after;
+    char bytes[]; /* theirs */
 };
 
 /* Once done: the changes, the newest first, borrowed; how many older ones there are; and the
  * revision up to which they were read. */
-size_t name_history_count(const struct name_history *history);
-struct name_change name_history_get(const struct name_history *history, size_t i);
+const struct name_change *name_history_newest(const struct name_history *history);
 uint64_t name_history_left_out(const struct name_history *history);
 int64_t name_history_to(const struct name_history *history);
 

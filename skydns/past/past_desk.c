@@ -87,10 +87,9 @@ static char *copy_arg(const struct http_request *request, const char *name)
     return xstrdup(value ? value : "");
 }
 
-static void past_explain_reply(struct past_explain *explain, const struct http_request *request,
+static void past_explain_reply(struct past_explain *p, const struct http_request *request,
                                struct http_reply *reply)
 {
-    struct past_explain *p = explain;
     const struct past_desk *desk = p->job.desk;
     struct dname names[SEARCH_LIST_NAMES_MAX];
     struct past_version_config config = {

@@ -92,10 +92,10 @@ static void past_history_write(const struct past_history *p, struct buf *out)
     }
     json_text_number_field(out, "to", (uint64_t)name_history_to(p->history));
     json_text_open(out, "changes", '[');
-    for (size_t i = 0; i < name_history_count(p->history); i++) {
-        const struct name_change change = name_history_get(p->history, i);
-        buf_append_str(out, i ? ",\n " : "\n ");
-        put_name_change(p, &change, out);
+    const struct name_change *newest = name_history_newest(p->history);
+    for (const struct name_change *change = newest; change; change = change->older) {
+        buf_append_str(out, change == newest ? "\n " : ",\n ");
+        put_name_change(p, change, out);
     }
     buf_append_char(out, ']');
     if (name_history_left_out(p->history) > 0) {
@@ -131,13 +131,7 @@ static void past_history_on_read(void *data, const struct err *err)
         name_history_free(p->history);
         p->history = NULL;
         past_horizon_free(p->horizon);
-        p->horizon = past_horizon_find(&(struct past_horizon_config){
-            .loop = desk->loop,
-            .etcd = desk->etcd,
-            .prefix = store_sync_prefix(desk->sources->sync),
-            .done = past_history_on_horizon,
-            .data = p,
-        });
+        p->horizon = past_job_find_horizon(&p->job, past_history_on_horizon, p);
         return;
     }
     struct err changed;
@@ -177,10 +171,9 @@ static void read_history(struct past_history *p)
     buf_fini(&key);
 }
 
-void past_history_reply(struct past_history *history, const struct http_request *request,
+void past_history_reply(struct past_history *p, const struct http_request *request,
                         struct http_reply *reply)
 {
-    struct past_history *p = history;
     struct dname asked;
     struct err err;
     const char *name = http_request_arg(request, "name");

@@ -193,14 +193,15 @@ static void past_job_on_horizon(void *data, int64_t oldest)
     past_job_answer(job, &reply);
 }
 
-static void find_horizon(struct past_job *job)
+struct past_horizon *past_job_find_horizon(const struct past_job *job,
+                                           void (*done)(void *data, int64_t oldest), void *data)
 {
-    job->horizon = past_horizon_find(&(struct past_horizon_config){
+    return past_horizon_find(&(struct past_horizon_config){
         .loop = job->desk->loop,
         .etcd = job->desk->etcd,
         .prefix = store_sync_prefix(job->desk->sources->sync),
-        .done = past_job_on_horizon,
-        .data = job,
+        .done = done,
+        .data = data,
     });
 }
 
@@ -208,7 +209,7 @@ void past_job_fail(struct past_job *job, const struct err *err)
 {
     struct http_reply reply;
     if (err->code == ERR_COMPACTED && !job->horizon) {
-        find_horizon(job);
+        job->horizon = past_job_find_horizon(job, past_job_on_horizon, job);
         return;
     }
     http_reply_init(&reply);
@@ -291,7 +292,7 @@ bool past_job_begin(struct past_job *job, const struct past_question *question,
     if (question->begins_late) {
         begin_late(job, marks);
     } else {
-        find_horizon(job);
+        job->horizon = past_job_find_horizon(job, past_job_on_horizon, job);
     }
     return question->begins_late;
 }

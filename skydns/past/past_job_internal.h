@@ -102,6 +102,10 @@ void past_job_on_gone(void *job);
 void past_job_refuse(struct http_reply *reply, const struct err *err);
 void past_job_reject(const struct past_job *job, struct http_reply *reply, const struct err *err);
 
+/* Finds how far back etcd's history goes (past_horizon_internal.h). */
+struct past_horizon *past_job_find_horizon(const struct past_job *job,
+                                           void (*done)(void *data, int64_t oldest), void *data);
+
 /* End the job: with a response, whose content they take, or with that for an error. */
 void past_job_answer(struct past_job *job, struct http_reply *reply);
 void past_job_fail(struct past_job *job, const struct err *err);

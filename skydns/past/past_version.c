@@ -331,9 +331,8 @@ struct past_version *past_version_read(const struct past_version_config *config)
     return v;
 }
 
-void past_version_free(struct past_version *version)
+void past_version_free(struct past_version *v)
 {
-    struct past_version *v = version;
     if (!v) {
         return;
     }

@@ -2,7 +2,7 @@
 #include "tests/unit/skydns/resolver/resolver_bed.h"
 
 #include "common/base/metrics.h"
-#include "skydns/pages/metrics_external_internal.h"
+#include "skydns/pages/metrics_parts_internal.h"
 
 UNIT_TESTS_HAVE_THREADS
 
