@@ -3,6 +3,7 @@
 #include "common/base/outage.h"
 #include "common/base/process_metrics.h"
 #include "common/etcd/etcd_metrics.h"
+#include "common/http/http_server.h"
 #include "kube2sky/api/kube_client.h"
 #include "kube2sky/config_source.h"
 #include "kube2sky/event_writer.h"
@@ -324,6 +325,9 @@ void kube2sky_metrics_table_write(const struct metrics_sources *sources, struct 
     write_aliases(&page, sources, &stats);
     write_config_map(&page, sources, &stats);
     write_events(&page, sources);
+    metrics_counter(&page, "http_hosts_refused_total",
+                    "HTTP requests refused, since their Host is none of ours (--http-hosts).",
+                    http_server_refusals().hosts);
     if (sources->wait) {
         http_waiters_write_metrics(service_wait_waiters(sources->wait), &page);
     }

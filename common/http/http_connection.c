@@ -347,6 +347,14 @@ static const struct http_route *find_route(const struct http_connection_config *
     return NULL;
 }
 
+/* Plain numbers: all servers, and the metrics, are on the main thread. */
+static struct http_refusals refusals;
+
+struct http_refusals http_server_refusals(void)
+{
+    return refusals;
+}
+
 /* Refuses a host that may be the name of a web page elsewhere (http_admission.h). */
 static bool refuse_host(const struct http_connection *c, struct http_reply *reply)
 {
@@ -361,6 +369,7 @@ static bool refuse_host(const struct http_connection *c, struct http_reply *repl
         log_warn("HTTP request refused, its Host is none of ours; see -http-hosts",
                  LOG_SLICE("host", host), LOG_STR("client", ip_format(&c->client, text)));
     }
+    refusals.hosts++;
     fill_error(reply, HTTP_WRONG_HOST, "Host: ");
     buf_append_slice(&reply->body, host);
     buf_append_str(&reply->body, ": expected an IP address, one label, localhost, a name in our "
@@ -381,6 +390,7 @@ static bool refuse_client(const struct http_connection *c, struct http_reply *re
         log_warn("HTTP request refused, its page is not for this client; see -http-allow",
                  LOG_STR("path", c->request.path), LOG_STR("client", ip_format(&c->client, text)));
     }
+    refusals.clients++;
     fill_error(reply, HTTP_FORBIDDEN, access->refusal);
     return true;
 }

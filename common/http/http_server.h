@@ -105,6 +105,12 @@ struct http_server *http_server_of(struct ev_loop *loop, int fd, const struct ht
 int http_server_listen(const struct addr *address, struct err *err) MUST_CHECK;
 int http_server_listen_unix(const char *path, struct err *err) MUST_CHECK;
 
+/* Counts requests that were refused for all servers of the process, by http_admission.h. */
+struct http_refusals {
+    uint64_t hosts, clients;
+};
+struct http_refusals http_server_refusals(void);
+
 /* Stops accepting connections, which wait in the socket, and starts again. */
 void http_server_pause(struct http_server *server);
 void http_server_resume(struct http_server *server);

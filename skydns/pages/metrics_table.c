@@ -3,6 +3,7 @@
 #include "common/base/clock.h"
 #include "common/base/process_metrics.h"
 #include "common/etcd/etcd_metrics.h"
+#include "common/http/http_server.h"
 #include "common/http/http_waiters.h"
 #include "skydns/clients/topology.h"
 #include "skydns/dnstap/dnstap.h"
@@ -207,6 +208,17 @@ static void write_watch(struct metrics_page *page, const struct metrics_sources 
                     counts.refusals);
 }
 
+static void write_http(struct metrics_page *page)
+{
+    const struct http_refusals refusals = http_server_refusals();
+    metrics_counter(page, "http_hosts_refused_total",
+                    "HTTP requests refused, since their Host is none of ours (-http-hosts).",
+                    refusals.hosts);
+    metrics_counter(page, "http_clients_refused_total",
+                    "HTTP requests refused, since their page is not for this client (-http-allow).",
+                    refusals.clients);
+}
+
 static void write_past(struct metrics_page *page, const struct metrics_sources *sources)
 {
     static const char *const pages[PAST_PAGES] = {"explain", "history"};
@@ -315,6 +327,7 @@ void skydns_metrics_table_write(const struct metrics_sources *sources, struct bu
                         "Samples of names that do not exist, for /missing, that had no room.",
                         name_samples_dropped(sources->tap->missing));
     }
+    write_http(&page);
     if (sources->waiters) {
         http_waiters_write_metrics(sources->waiters, &page);
         write_watch(&page, sources);

@@ -55,6 +55,8 @@ def test_whose_pages(bare_bed, tmp_path):
     assert server.status("[fd00::1]", "/clients")[0] != 403
     assert server.status("10.1.0.1", "/clients")[0] == 403
     assert server.status("127.0.0.1", "/clients")[0] != 403
+    refused = 2 * len(FEW) + 2
+    assert f"\nskydns_http_clients_refused_total {refused}\n" in server.status("127.0.0.1", "/metrics")[1]
 
 
 def test_without_the_flag(bare_bed):

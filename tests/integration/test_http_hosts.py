@@ -38,6 +38,9 @@ def test_only_hosts_of_ours(bed, monkeypatch):
             for host in REFUSED:
                 status, text = status_of(port, path, f"{host}:{port}")
                 assert status == 421 and host in text and "-http-hosts" in text, (path, host, status, text)
+    for port, program, count in ((http_port, "skydns", len(PATHS) + 1), (bed.readiness_port, "kube2sky", len(PATHS))):
+        page = status_of(port, "/metrics", "localhost")[1]
+        assert f"\n{program}_http_hosts_refused_total {len(REFUSED) * count}\n" in page, program
     bed.skydns.wait_line("HTTP request refused.* host=rebind.example.net:")
     bed.kube2sky.wait_line("HTTP request refused.* host=rebind.example.net:")
 
