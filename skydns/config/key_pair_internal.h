@@ -4,7 +4,6 @@
 #ifndef SKYDNS_CONFIG_KEY_PAIR_INTERNAL_H
 #define SKYDNS_CONFIG_KEY_PAIR_INTERNAL_H
 
-#include <ev.h>
 #include <stdbool.h>
 
 #include "common/base/attributes.h"
