@@ -6,7 +6,6 @@
 #include "common/base/xalloc.h"
 #include "kube2sky/naming/contract.h"
 #include "kube2sky/naming/inventory_internal.h"
-#include "kube2sky/naming/inventory_namespaces_internal.h"
 #include "kube2sky/naming/node_names_internal.h"
 
 #define FIRST_SERVICE "default/kubernetes"
@@ -131,7 +130,7 @@ static void note_namespace(struct inventory *inventory, const char *name)
     if (state->is_listing) {
         state->has_news = true;
     } else if (inventory->config.selects_namespaces) {
-        inventory_namespaces_tell(&inventory->index, name);
+        index_tell_namespace(&inventory->index, name);
     }
 }
 
@@ -273,7 +272,7 @@ static void inventory_sweep(struct inventory *inventory, enum kube_kind kind)
     }
     if (kind == KUBE_NAMESPACE && inventory->config.selects_namespaces &&
         (state->has_news || !was_known)) {
-        inventory_namespaces_tell(&inventory->index, NULL);
+        index_tell_namespace(&inventory->index, NULL);
     }
 }
 
@@ -369,7 +368,7 @@ static void tell_triggered(const struct inventory *inventory, const struct entry
 {
     const struct inventory_config *config = &inventory->config;
     struct slice id = slice_of(service->id, service->id_len);
-    if (since_us > 0 && config->triggered && inventory_namespaces_has(&inventory->index, id)) {
+    if (since_us > 0 && config->triggered && index_selects(&inventory->index, id)) {
         char *owner =
             xasprintf("%s%.*s", inventory->index.prefix, (int)service->id_len, service->id);
         config->triggered(config->data, slice_str(owner), trigger, since_us);

@@ -7,13 +7,15 @@
 #include "common/base/xalloc.h"
 #include "common/dns/dname.h"
 #include "kube2sky/naming/contract.h"
-#include "kube2sky/naming/inventory_namespaces_internal.h"
 #include "kube2sky/naming/naming.h"
 #include "kube2sky/naming/node_names_internal.h"
 
 /* Room for namespace and name of at most 253 bytes each (the API's limit) with separators; longer
  * ones are truncated consistently. */
 enum { OWNER_ID_MAX = 1024 };
+
+/* The Kubernetes API's limit of a namespace's name. */
+enum { NAMESPACE_NAME_MAX = 63 };
 
 /* Prefix for a pod's invalid address; no label begins with it. */
 enum { NO_ADDRESS_MARK = '!' };
@@ -200,6 +202,27 @@ static bool spares_slice(const struct slice_change *change, struct entry *other)
     return slice_change_spares(change, object, other->link->words);
 }
 
+/* Returns the namespace of an id, "default/web". */
+static struct slice index_namespace_of(struct slice id)
+{
+    const char *slash = id.len ? memchr(id.ptr, '/', id.len) : NULL;
+    return slice_of(id.ptr, slash ? (size_t)(slash - id.ptr) : id.len);
+}
+
+bool index_selects(const struct index *index, struct slice id)
+{
+    char entry_id[1 + NAMESPACE_NAME_MAX] = "/";
+    const struct slice ns = index_namespace_of(id);
+    if (!index->selects_namespaces) {
+        return true;
+    }
+    if (ns.len == 0 || ns.len > NAMESPACE_NAME_MAX) {
+        return false;
+    }
+    memcpy(entry_id + 1, ns.ptr, ns.len);
+    return index_find(index, KUBE_NAMESPACE, slice_of(entry_id, 1 + ns.len)) != NULL;
+}
+
 /* Reports the change of a slice of a headless Service by itself. Returns false if another slice of
  * the Service is affected. */
 static bool tell_slice_alone(struct index *index, struct entry *entry,
@@ -209,7 +232,7 @@ static bool tell_slice_alone(struct index *index, struct entry *entry,
     struct slice owner = owner_of_slice(index, any);
     struct entry *service = index_find(index, KUBE_SERVICE, without_prefix(owner));
     if (!index->slice_changed || !service || !service->object->service.is_headless ||
-        !inventory_namespaces_has(index, without_prefix(owner))) {
+        !index_selects(index, without_prefix(owner))) {
         return false;
     }
     struct slice_change change;
@@ -435,21 +458,28 @@ void index_tell(struct index *index, enum kube_kind kind, const struct entry *en
     }
 }
 
-bool index_next_address(const struct index *index, size_t *at, struct slice *ret_address)
+static bool is_in_namespace(struct slice id, const char *ns)
 {
-    const struct address *address = key_table_next(&index->addresses, at);
-    if (address) {
-        *ret_address = slice_of(address->id, address->id_len);
-    }
-    return address != NULL;
+    return !ns || slice_equal(index_namespace_of(id), slice_str(ns));
 }
 
-void index_tell_address(struct index *index, struct slice address)
+void index_tell_namespace(struct index *index, const char *ns)
 {
-    buf_clear(&index->id);
-    buf_append_str(&index->id, POD_PREFIX);
-    buf_append_slice(&index->id, address);
-    index->changed(index->data, buf_slice(&index->id));
+    const struct entry *entry;
+    for (size_t at = 0; (entry = key_table_next(&index->kinds[KUBE_SERVICE], &at)); at++) {
+        if (is_in_namespace(slice_of(entry->id, entry->id_len), ns)) {
+            index_tell(index, KUBE_SERVICE, entry);
+        }
+    }
+    const struct address *address;
+    for (size_t at = 0; (address = key_table_next(&index->addresses, &at)); at++) {
+        if (is_in_namespace(slice_of(address->id, address->id_len), ns)) {
+            buf_clear(&index->id);
+            buf_append_str(&index->id, POD_PREFIX);
+            buf_append(&index->id, address->id, address->id_len);
+            index->changed(index->data, buf_slice(&index->id));
+        }
+    }
 }
 
 void index_set_object(struct index *index, enum kube_kind kind, struct entry *entry,

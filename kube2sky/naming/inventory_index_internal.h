@@ -43,7 +43,7 @@ struct index {
     struct key_table places;                 /* the first of these with each IP */
     struct buf id;                           /* scratch buffer for the current id */
     const char *prefix;                      /* of the owner of a Service, or import */
-    bool selects_namespaces;                 /* inventory_namespaces_internal.h */
+    bool selects_namespaces;                 /* index_selects */
     void (*changed)(void *data, struct slice owner);
     /* Called instead for a change that can be named by itself; NULL: never. */
     void (*slice_changed)(void *data, struct slice owner, const struct slice_change *change);
@@ -82,12 +82,13 @@ bool index_has_bare_parts(const struct index *index, struct slice service);
 /* Reports the entry's owner, if known. */
 void index_tell(struct index *index, enum kube_kind kind, const struct entry *entry);
 
-/* Finds the next address of pods from *at on, "<namespace>/<label>", as key_table_next does.
- * Returns false: there is none. */
-bool index_next_address(const struct index *index, size_t *at, struct slice *ret_address);
+/* Returns whether objects of the namespace that the id begins with, "default/web", yield keys:
+ * those of a Namespace that is not listed are as if they did not exist (--namespace-labels). */
+bool index_selects(const struct index *index, struct slice id);
 
-/* Reports such an address's owner. */
-void index_tell_address(struct index *index, struct slice address);
+/* Reports the owners in a namespace that has come or gone; NULL: in any. Takes time in proportion
+ * to all objects, for an event that is rare. */
+void index_tell_namespace(struct index *index, const char *ns);
 
 /* Add the objects of an owner, whose id without "svc/" or "pod/" is `service` or `address`. Garbled
  * and bare parts only cast doubt. */

@@ -3,7 +3,6 @@
 
 #include "kube2sky/naming/contract.h"
 #include "kube2sky/naming/inventory_internal.h"
-#include "kube2sky/naming/inventory_namespaces_internal.h"
 #include "kube2sky/naming/node_names_internal.h"
 
 /* Returns the part for an id that begins with the namespace, "default/web". */
@@ -129,8 +128,7 @@ bool inventory_selects(const struct inventory *inventory, struct slice owner)
 {
     const char *slash = owner.len ? memchr(owner.ptr, '/', owner.len) : NULL;
     const size_t from = slash ? (size_t)(slash + 1 - owner.ptr) : owner.len;
-    return inventory_namespaces_has(&inventory->index,
-                                    slice_of(owner.ptr + from, owner.len - from));
+    return index_selects(&inventory->index, slice_of(owner.ptr + from, owner.len - from));
 }
 
 /* Returns whether the Service's endpoints have changed in the source in force. */
