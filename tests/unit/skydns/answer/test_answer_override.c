@@ -318,7 +318,7 @@ UNIT_TEST(test_overrides_as_targets)
     override_bed_free(&b);
 }
 
-/* As a thread's first query: no other one has said how much it may look up. */
+/* Asks it as a thread's first query: no other one has said how much may be looked up. */
 UNIT_TEST(test_alias_of_an_override)
 {
     struct bed b = override_bed_new();
