@@ -27,7 +27,6 @@ void buf_fini(struct buf *b);
 #define CLEANUP_BUF __attribute__((cleanup(buf_fini)))
 struct buf buf_of(size_t limit);
 
-
 static inline void buf_append(struct buf *b, const void *bytes, size_t len);
 static inline void buf_append_slice(struct buf *b, struct slice s);
 static inline void buf_append_str(struct buf *b, const char *s);

@@ -367,8 +367,8 @@ bool follow_chain_hosts(struct follow *f, struct follow_chain *chain, const stru
     return ips != NULL;
 }
 
-static void add_local(struct follow_chain *chain, enum follow_families family, struct slice address,
-                      struct slice name)
+static void follow_add_local(struct follow_chain *chain, enum follow_families family,
+                             struct slice address, struct slice name)
 {
     const struct rr rr = {.owner = name,
                           .ttl_s = SPECIAL_TTL_S,
@@ -385,8 +385,8 @@ static bool follow_special(struct follow_chain *chain, const struct dname *lower
 {
     const enum special_kind kind = special_name_find(lower, zone);
     if (kind == SPECIAL_LOCALHOST) {
-        add_local(chain, FOLLOW_A, slice_of(special_ipv4, sizeof(special_ipv4)), name);
-        add_local(chain, FOLLOW_AAAA, slice_of(special_ipv6, sizeof(special_ipv6)), name);
+        follow_add_local(chain, FOLLOW_A, slice_of(special_ipv4, sizeof(special_ipv4)), name);
+        follow_add_local(chain, FOLLOW_AAAA, slice_of(special_ipv6, sizeof(special_ipv6)), name);
     }
     return kind != SPECIAL_NONE;
 }
