@@ -251,8 +251,8 @@ static char *lower_copy(struct slice text)
     return copy;
 }
 
-static int read_domain(const char *flag, const char *text, const char *example, char **ret_domain,
-                       struct err *err)
+static int parse_domain_flag(const char *flag, const char *text, const char *example,
+                             char **ret_domain, struct err *err)
 {
     size_t n = strlen(text);
     if (!kube2sky_options_is_domain(slice_of(text, n))) {
@@ -266,14 +266,14 @@ static int read_domain(const char *flag, const char *text, const char *example, 
 
 static int take_domain(const struct raw *raw, struct options *o, struct err *err)
 {
-    return read_domain("domain", raw->domain, "cluster.local", &o->domain, err);
+    return parse_domain_flag("domain", raw->domain, "cluster.local", &o->domain, err);
 }
 
 /* Takes the domain of imports. Its keys must not be among those of the cluster's domain. */
 static int take_import_domain(const struct raw *raw, struct options *o, struct err *err)
 {
-    int r = read_domain("multicluster-domain", raw->import_domain, "clusterset.local",
-                        &o->import_domain, err);
+    int r = parse_domain_flag("multicluster-domain", raw->import_domain, "clusterset.local",
+                              &o->import_domain, err);
     if (r == 0 && raw->wants_imports && override_zones_overlap(o->domain, o->import_domain)) {
         r = err_set(err, ERR_USAGE,
                     "flag -multicluster-domain: `%s`: expected a domain that is neither in -domain "

@@ -1,9 +1,33 @@
 #include "kube2sky/api/fields_internal.h"
 
 #include <jansson.h>
+#include <string.h>
 
 #include "common/base/proto_scan.h"
 #include "common/base/utc_time.h"
+
+/* ---- Texts ---- */
+
+struct fields fields_open(struct fields_reader *r, struct slice text)
+{
+    if (r->encoding == KUBE_PROTOBUF) {
+        return (struct fields){.message = text, .key = ""};
+    }
+    r->json = fields_parse(text, r->err);
+    if (!r->json) {
+        r->rc = ERR_SYNTAX;
+    } else if (!json_is_object(r->json)) {
+        r->rc =
+            err_set(r->err, ERR_SYNTAX, "expected an object, found %s", fields_type_name(r->json));
+    }
+    return (struct fields){.json = r->json, .key = ""};
+}
+
+void fields_close(struct fields_reader *r)
+{
+    kube_hostnames_fini(&r->hostnames);
+    json_decref(r->json);
+}
 
 /* ---- Failures ---- */
 
@@ -22,7 +46,7 @@ void fields_check(struct fields_reader *r, const struct fields *at, int rc)
     r->rc = rc;
 }
 
-static int no_message(struct fields_reader *r)
+static int not_a_message(struct fields_reader *r)
 {
     return err_set(r->err, ERR_SYNTAX, "not a protobuf message");
 }
@@ -56,7 +80,7 @@ static int find_field(struct fields_reader *r, struct slice message, uint32_t nu
             is_right = is_right && field.is_bytes == is_bytes;
         }
     }
-    return scan.failed || !is_right ? no_message(r) : is_found;
+    return scan.failed || !is_right ? not_a_message(r) : is_found;
 }
 
 /* Takes a text of protobuf. */
@@ -168,8 +192,8 @@ struct items {
 };
 
 /* Counts the items, and checks that they have the right type. */
-static struct items open_items(struct fields_reader *r, const struct fields *at, const char *key,
-                               uint32_t number)
+static struct items fields_open_items(struct fields_reader *r, const struct fields *at,
+                                      const char *key, uint32_t number)
 {
     struct items items = {.scan = proto_scan_of(at->message), .number = number};
     struct proto_scan scan = items.scan;
@@ -184,7 +208,7 @@ static struct items open_items(struct fields_reader *r, const struct fields *at,
             items.count += field.number == number;
             is_right = is_right && (field.number != number || field.is_bytes);
         }
-        rc = scan.failed || !is_right ? err_wrap(r->err, no_message(r), "%s", key) : 0;
+        rc = scan.failed || !is_right ? err_wrap(r->err, not_a_message(r), "%s", key) : 0;
     }
     fields_check(r, at, rc);
     return items;
@@ -209,7 +233,7 @@ static struct slice next_bytes(struct items *items)
 void *fields_items(struct fields_reader *r, const struct fields *at, const char *key,
                    uint32_t number, fields_item_fn fn, size_t size, size_t *ret_count)
 {
-    struct items items = open_items(r, at, key, number);
+    struct items items = fields_open_items(r, at, key, number);
     char *elements = fields_room(r, at, items.count, size);
     size_t count = 0;
     for (size_t i = 0; r->rc == 0 && i < items.count; i++) {
@@ -232,7 +256,7 @@ void *fields_items(struct fields_reader *r, const struct fields *at, const char 
 const char *const *fields_texts(struct fields_reader *r, const struct fields *at, const char *key,
                                 uint32_t number, size_t *ret_count)
 {
-    struct items items = open_items(r, at, key, number);
+    struct items items = fields_open_items(r, at, key, number);
     const char **texts = fields_room(r, at, items.count, sizeof(*texts));
     size_t count = 0;
     for (size_t i = 0; r->rc == 0 && i < items.count; i++) {
@@ -299,11 +323,11 @@ struct slice fields_entry_if_any(const struct fields_map *map, const char *key)
     return find_entry(map, key, &value) ? value : slice_of("", 0);
 }
 
-static int take_entry(struct fields_reader *r, struct slice entry, struct kube_setting *setting)
+static int take_map_entry(struct fields_reader *r, struct slice entry, struct kube_setting *setting)
 {
     struct slice key, value;
     if (!proto_scan_find(entry, ENTRY_KEY, &key) || !proto_scan_find(entry, ENTRY_VALUE, &value)) {
-        return no_message(r);
+        return not_a_message(r);
     }
     int rc = take_text(r, key, "key", &setting->key);
     return rc < 0 ? rc : take_text(r, value, setting->key, &setting->value);
@@ -320,7 +344,7 @@ const struct kube_setting *fields_entries(struct fields_reader *r, const struct 
     }
     struct items items = {.count = json_object_size(json)};
     if (!is_json) {
-        items = open_items(r, at, key, number);
+        items = fields_open_items(r, at, key, number);
     }
     struct kube_setting *settings = fields_room(r, &map, items.count, sizeof(*settings));
     void *next = json_object_iter(json);
@@ -331,10 +355,27 @@ const struct kube_setting *fields_entries(struct fields_reader *r, const struct 
             rc = fields_get_string(json, settings[i].key, &settings[i].value, r->err);
             next = json_object_iter_next(json, next);
         } else {
-            rc = take_entry(r, next_bytes(&items), &settings[i]);
+            rc = take_map_entry(r, next_bytes(&items), &settings[i]);
         }
         fields_check(r, &map, rc);
     }
     *ret_count = items.count;
     return settings;
+}
+
+/* ---- Conditions ---- */
+
+bool fields_is_accepted(const struct fields_reader *r, const struct fields *parent)
+{
+    const json_t *conditions = json_object_get(parent->json, "conditions");
+    json_int_t generation = json_integer_value(json_object_get(r->metadata.json, "generation"));
+    bool is = false;
+    for (size_t i = 0; i < json_array_size(conditions) && !is; i++) {
+        const json_t *condition = json_array_get(conditions, i);
+        const char *type = json_string_value(json_object_get(condition, "type"));
+        const char *status = json_string_value(json_object_get(condition, "status"));
+        is = type && status && strcmp(type, "Accepted") == 0 && strcmp(status, "True") == 0 &&
+             json_integer_value(json_object_get(condition, "observedGeneration")) == generation;
+    }
+    return is;
 }

@@ -29,6 +29,7 @@ struct fields_map {
 struct fields_reader {
     enum kube_encoding encoding;
     struct kube_draft *draft;
+    json_t *json; /* all of it; owned */
     struct fields metadata;
     struct fields_map labels;
     struct fields_map annotations;
@@ -37,6 +38,10 @@ struct fields_reader {
     int rc;           /* below 0: failed, with the reason in err */
     struct err *err;
 };
+
+/* Begins to read a text, which outlives the reader; fails if it is JSON and no object. */
+struct fields fields_open(struct fields_reader *r, struct slice text);
+void fields_close(struct fields_reader *r);
 
 /* Fails with this code, if negative and the first: puts in front of its reason, in err, where that
  * was. */
@@ -97,5 +102,9 @@ struct slice fields_entry_if_any(const struct fields_map *map, const char *key);
 /* Reads all entries of a map, in any order. */
 const struct kube_setting *fields_entries(struct fields_reader *r, const struct fields *at,
                                           const char *key, uint32_t number, size_t *ret_count);
+
+/* Returns whether one of the parent's conditions, of a route, says that it accepts the generation
+ * in the metadata. Malformed conditions are none. JSON only. */
+bool fields_is_accepted(const struct fields_reader *r, const struct fields *parent);
 
 #endif

@@ -1,6 +1,5 @@
 #include "kube2sky/api/kube_object_decode_internal.h"
 
-#include <jansson.h>
 #include <string.h>
 
 #include "common/base/utc_time.h"
@@ -171,12 +170,16 @@ static const char *dotted_host(struct fields_reader *r, const char *host)
         return host;
     }
     char *copy = fields_room(r, NULL, len + 2, 1);
-    return copy ? strcat(memcpy(copy, host, len), ".") : NULL;
+    if (copy) {
+        memcpy(copy, host, len);
+        copy[len] = '.';
+    }
+    return copy;
 }
 
 /* Reads the external addresses and host names, if they are wanted; a malformed part is left out. */
-static void read_external(struct fields_reader *r, const struct fields *object,
-                          const struct fields *spec)
+static void read_external_addresses(struct fields_reader *r, const struct fields *object,
+                                    const struct fields *spec)
 {
     struct kube_service *service = &r->draft->object.service;
     size_t ip_count = 0, point_count = 0, count = 0;
@@ -243,7 +246,7 @@ static void decode_service(struct fields_reader *r, const struct fields *object)
     service->port_count = (uint32_t)port_count;
     service->publish_not_ready |= slice_equal(
         fields_entry_if_any(&r->annotations, TOLERATE_UNREADY_ANNOTATION), slice_str("true"));
-    read_external(r, object, &spec);
+    read_external_addresses(r, object, &spec);
     read_aliases(r);
 }
 
@@ -315,7 +318,7 @@ static const char *read_pod_name(struct fields_reader *r, const struct fields *a
     return strcmp(kind, "Pod") == 0 ? name : "";
 }
 
-static bool read_address(struct fields_reader *r, const struct fields *item, void *element)
+static bool read_endpoint_address(struct fields_reader *r, const struct fields *item, void *element)
 {
     struct kube_address *address = element;
     *address = (struct kube_address){.ip = fields_text(r, item, "ip", 1)};
@@ -330,9 +333,9 @@ static bool read_subset(struct fields_reader *r, const struct fields *item, void
     struct kube_subset *subset = element;
     size_t ready = 0, others = 0;
     struct kube_address *first =
-        fields_items(r, item, "addresses", 1, read_address, sizeof(*first), &ready);
-    struct kube_address *rest =
-        fields_items(r, item, "notReadyAddresses", 2, read_address, sizeof(*rest), &others);
+        fields_items(r, item, "addresses", 1, read_endpoint_address, sizeof(*first), &ready);
+    struct kube_address *rest = fields_items(r, item, "notReadyAddresses", 2, read_endpoint_address,
+                                             sizeof(*rest), &others);
     struct kube_address *addresses = fields_room(r, item, ready + others, sizeof(*addresses));
     for (size_t i = 0; addresses && i < ready + others; i++) {
         addresses[i] = i < ready ? first[i] : rest[i - ready];
@@ -355,7 +358,7 @@ static void decode_endpoints(struct fields_reader *r, const struct fields *objec
 /* ---- EndpointSlices ---- */
 
 /* Reads the zone of an endpoint, if zones are wanted; returns its number in the slice, or 0. */
-static uint8_t read_zone(struct fields_reader *r, const struct fields *item)
+static uint8_t read_endpoint_zone(struct fields_reader *r, const struct fields *item)
 {
     struct kube_slice *slice = &r->draft->object.slice;
     const char **zones = (const char **)(uintptr_t)slice->zones; /* of this draft's arena */
@@ -391,7 +394,7 @@ static bool read_slice_endpoint(struct fields_reader *r, const struct fields *it
     endpoint->is_ready = fields_flag(r, &conditions, "ready", 1, true);
     endpoint->is_serving = fields_flag(r, &conditions, "serving", 2, endpoint->is_ready);
     endpoint->is_terminating = fields_flag(r, &conditions, "terminating", 3, false);
-    endpoint->zone = read_zone(r, item);
+    endpoint->zone = read_endpoint_zone(r, item);
     return true;
 }
 
@@ -499,7 +502,7 @@ static void decode_namespace(struct fields_reader *r)
 
 /* ---- Ingresses ---- */
 
-static bool read_rule(struct fields_reader *r, const struct fields *item, void *element)
+static bool read_ingress_rule(struct fields_reader *r, const struct fields *item, void *element)
 {
     const char *host = fields_text(r, item, "host", 0);
     *(const char **)element = host;
@@ -516,7 +519,7 @@ static void decode_ingress(struct fields_reader *r, const struct fields *object)
     const struct fields spec = fields_inner(r, object, "spec", 0);
     ingress->class = fields_text(r, &spec, "ingressClassName", 0);
     ingress->class = *ingress->class || !class ? ingress->class : class;
-    ingress->hosts = fields_items(r, &spec, "rules", 0, read_rule, sizeof(*ingress->hosts),
+    ingress->hosts = fields_items(r, &spec, "rules", 0, read_ingress_rule, sizeof(*ingress->hosts),
                                   &ingress->host_count);
 }
 
@@ -539,22 +542,6 @@ static void decode_gateway(struct fields_reader *r, const struct fields *object)
                                       sizeof(*gateway->listeners), &gateway->listener_count);
 }
 
-/* Returns whether one of the parent's conditions says that it accepts the route's generation. */
-static bool is_accepted(const struct fields_reader *r, const struct fields *parent)
-{
-    const json_t *conditions = json_object_get(parent->json, "conditions");
-    json_int_t generation = json_integer_value(json_object_get(r->metadata.json, "generation"));
-    bool is = false;
-    for (size_t i = 0; i < json_array_size(conditions) && !is; i++) {
-        const json_t *condition = json_array_get(conditions, i);
-        const char *type = json_string_value(json_object_get(condition, "type"));
-        const char *status = json_string_value(json_object_get(condition, "status"));
-        is = type && status && strcmp(type, "Accepted") == 0 && strcmp(status, "True") == 0 &&
-             json_integer_value(json_object_get(condition, "observedGeneration")) == generation;
-    }
-    return is;
-}
-
 static bool is_of_gateway(const char *group, const char *kind)
 {
     return (!*group || strcmp(group, "gateway.networking.k8s.io") == 0) &&
@@ -572,7 +559,7 @@ static bool read_parent(struct fields_reader *r, const struct fields *item, void
     parent->name = fields_text(r, &reference, "name", 0);
     parent->section = fields_text(r, &reference, "sectionName", 0);
     parent->port = fields_port(r, &reference, "port", 0);
-    return is_of_gateway(group, kind) && is_accepted(r, item);
+    return is_of_gateway(group, kind) && fields_is_accepted(r, item);
 }
 
 static void decode_route(struct fields_reader *r, const struct fields *object)
@@ -647,40 +634,19 @@ static void decode_object(struct fields_reader *r, const struct fields *object,
     }
 }
 
-/* Begins to read a text, of JSON or protobuf. The caller frees the JSON. */
-static struct fields begin_reading(struct fields_reader *r, struct slice text, json_t **ret_json)
-{
-    struct fields object = {.key = ""};
-    if (r->encoding == KUBE_PROTOBUF) {
-        object.message = text;
-        return object;
-    }
-    *ret_json = fields_parse(text, r->err);
-    if (!*ret_json) {
-        r->rc = ERR_SYNTAX;
-    } else if (!json_is_object(*ret_json)) {
-        r->rc = err_set(r->err, ERR_SYNTAX, "expected an object, found %s",
-                        fields_type_name(*ret_json));
-    }
-    object.json = *ret_json;
-    return object;
-}
-
 int kube_object_decode(enum kube_encoding encoding, enum kube_kind kind, struct slice text,
                        enum kube_object_part part, struct kube_draft *draft,
                        struct kube_object **ret_object, struct err *err)
 {
     struct fields_reader r = {.encoding = encoding, .draft = draft, .err = err};
-    json_t *json = NULL;
     kube_draft_begin(draft, kind);
-    const struct fields object = begin_reading(&r, text, &json);
+    const struct fields object = fields_open(&r, text);
     decode_object(&r, &object, part);
     if (r.rc < 0) {
         kube_draft_garble(draft, err);
     }
     *ret_object = kube_draft_pack(draft, part);
-    kube_hostnames_fini(&r.hostnames);
-    json_decref(json);
+    fields_close(&r);
     return r.rc;
 }
 
@@ -691,9 +657,8 @@ int kube_list_meta_decode(enum kube_encoding encoding, struct slice text,
 {
     struct kube_draft draft;
     struct fields_reader r = {.encoding = encoding, .draft = &draft, .err = err};
-    json_t *json = NULL;
     kube_draft_init(&draft);
-    const struct fields metadata = begin_reading(&r, text, &json);
+    const struct fields metadata = fields_open(&r, text);
     const char *version = read_version(&r, &metadata, 2);
     const char *token = fields_text(&r, &metadata, "continue", 3);
     if (strlen(token) > KUBE_CONTINUE_MAX) {
@@ -704,7 +669,7 @@ int kube_list_meta_decode(enum kube_encoding encoding, struct slice text,
         meta->resource_version = xstrdup(version);
         meta->continue_token = xstrdup(token);
     }
-    json_decref(json);
+    fields_close(&r);
     kube_draft_fini(&draft);
     return r.rc < 0 ? err_wrap(err, r.rc, "metadata") : 0;
 }
@@ -714,10 +679,9 @@ int kube_bookmark_decode(enum kube_encoding encoding, struct slice text, struct 
 {
     struct kube_draft draft;
     struct fields_reader r = {.encoding = encoding, .draft = &draft, .err = err};
-    json_t *json = NULL;
     kube_draft_init(&draft);
     kube_draft_begin(&draft, KUBE_NAMESPACE); /* any kind has metadata */
-    const struct fields object = begin_reading(&r, text, &json);
+    const struct fields object = fields_open(&r, text);
     decode_metadata(&r, &object);
     if (r.rc == 0 && !*draft.object.resource_version) {
         r.rc = err_set(err, ERR_SYNTAX, "metadata.resourceVersion: missing");
@@ -727,7 +691,7 @@ int kube_bookmark_decode(enum kube_encoding encoding, struct slice text, struct 
         event->is_initial_end =
             slice_equal(fields_entry_if_any(&r.annotations, INITIAL_END), slice_str("true"));
     }
-    json_decref(json);
+    fields_close(&r);
     kube_draft_fini(&draft);
     return r.rc;
 }

@@ -181,7 +181,7 @@ static const struct member route_members[] = {
     NUMBER(kube_route, created_s),
 };
 
-/* What all kinds have; a packed object has only its kind's part of the union behind it. */
+/* Members of all kinds; a packed object has only its kind's part of the union behind them. */
 static const struct member object_members[] = {
     TEXT(kube_object, faults),
     TEXT(kube_object, ns),
@@ -214,12 +214,12 @@ static const struct shape *shape_of(const struct kube_object *object)
 }
 
 /* Returns the part of an object that its kind has. */
-static const char *content_of(const struct kube_object *object)
+static const char *kube_shape_content(const struct kube_object *object)
 {
     return (const char *)object + object_shape.size;
 }
 
-static const char *text_at(const void *thing, const struct member *member)
+static const char *member_text(const void *thing, const struct member *member)
 {
     const char *text;
     memcpy(&text, (const char *)thing + member->at, sizeof(text));
@@ -261,7 +261,7 @@ static bool equal_members(const struct shape *shape, const char *a, const char *
 
 static bool equal_items(const struct member *member, const char *a, const char *b)
 {
-    const char *x = text_at(a, member), *y = text_at(b, member);
+    const char *x = member_text(a, member), *y = member_text(b, member);
     const size_t count = count_at(a, member), size = member->items->size;
     bool is_equal = count == count_at(b, member);
     for (size_t i = 0; is_equal && i < count; i++) {
@@ -284,14 +284,14 @@ static bool equal_members(const struct shape *shape, const char *a, const char *
                        ? memcmp(a + member->at, b + member->at, member->size) == 0
                    : member->type == MEMBER_ITEMS
                        ? equal_items(member, a, b)
-                       : equal_texts(text_at(a, member), text_at(b, member));
+                       : equal_texts(member_text(a, member), member_text(b, member));
     }
     return is_equal;
 }
 
 bool kube_shape_equal(const struct kube_object *a, const struct kube_object *b)
 {
-    return equal_members(shape_of(a), content_of(a), content_of(b));
+    return equal_members(shape_of(a), kube_shape_content(a), kube_shape_content(b));
 }
 
 /* ---- Packing: two passes, to measure and to copy ---- */
@@ -338,7 +338,7 @@ static void pack_members(struct packing *p, const struct shape *shape, const cha
         if (member->type == MEMBER_NUMBER) {
             continue;
         }
-        const char *old = text_at(from, member), *new = NULL;
+        const char *old = member_text(from, member), *new = NULL;
         if (member->type == MEMBER_ITEMS) {
             const size_t count = count_at(from, member), size = member->items->size;
             char *items = pack_array(p, old, count * size);
@@ -360,7 +360,7 @@ static void pack_object(struct packing *p, const struct kube_object *object)
     const struct shape *shape = shape_of(object);
     char *to = pack_array(p, object, object_shape.size + shape->size);
     pack_members(p, &object_shape, (const char *)object, to);
-    pack_members(p, shape, content_of(object), to ? to + object_shape.size : NULL);
+    pack_members(p, shape, kube_shape_content(object), to ? to + object_shape.size : NULL);
 }
 
 struct kube_object *kube_shape_pack(const struct kube_object *object)
