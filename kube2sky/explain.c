@@ -319,7 +319,7 @@ void explain_page_handle(void *data, const struct http_request *request, struct 
     const bool is_absent =
         !x.service && x.lists[EXPLAIN_KEYS].total == 0 && x.lists[EXPLAIN_HELD_BACK].total == 0;
     reply->status = !is_absent ? 200 : x.is_followed && !x.is_listed ? 503 : 404;
-    explain_page_write(&x, is_absent, &reply->body);
+    explain_service_write(&x, is_absent, &reply->body);
     for (size_t i = 0; i < EXPLAIN_LISTS; i++) {
         buf_fini(&x.lists[i].entries);
     }

@@ -36,7 +36,7 @@ enum explain_list {
     EXPLAIN_LISTS
 };
 
-/* What is known of a Service, gathered for one page. */
+/* Holds what is known of a Service, gathered for one page. */
 struct explanation {
     const struct metrics_sources *sources;
     bool is_for_text;                  /* with the members that only the form of the text has */
@@ -73,7 +73,7 @@ size_t kube2sky_explain_near(const struct inventory *inventory, const char *id,
 
 /* Appends the page: JSON, of which a form makes the text; for a Service of which nothing is left in
  * etcd (is_absent) with another one. */
-void explain_page_write(const struct explanation *x, bool is_absent, struct buf *out);
+void explain_service_write(const struct explanation *x, bool is_absent, struct buf *out);
 
 /* Serves the page: an http_handler; data is a struct metrics_sources. Sends 200; 400 for a text
  * that is no NAMESPACE/SERVICE; 404 for a Service that does not exist; 503 while Services are not

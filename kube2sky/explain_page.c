@@ -309,7 +309,7 @@ static const char page_form[] =
 /* Room for lists of texts of which each character takes six bytes. */
 enum { TEXT_JSON_MAX = 128 * 1024 * 1024 };
 
-void explain_page_write(const struct explanation *x, bool is_absent, struct buf *out)
+void explain_service_write(const struct explanation *x, bool is_absent, struct buf *out)
 {
     struct buf json;
     if (!x->is_for_text) {

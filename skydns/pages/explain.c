@@ -421,39 +421,50 @@ static void explain_rate(const struct explainer *e, struct explain_asking_client
     }
 }
 
-static int skydns_explain_begin(struct explainer *e, const struct explain_query *query,
-                                struct err *err)
+/* Reads the question, and finds its client and that one's search list. */
+static int explain_read_query(const struct engine_config *config, const struct explain_query *query,
+                              struct question *ret_question, struct explain_asking_client *ret_who,
+                              struct err *err)
 {
-    struct explain_asking_client *who = &e->result.who;
-    int r = parse_question(&e->result.question, query->name, query->type, err);
+    int r = parse_question(ret_question, query->name, query->type, err);
     if (r == 0) {
-        r = explain_asking_client(e->config, query->client, who, err);
+        r = explain_asking_client(config, query->client, ret_who, err);
     }
     if (r == 0) {
-        e->result.asked = e->result.question.name;
-        explain_rate(e, who);
-        e->view = view_of(e->config, e->store, &who->view, NULL);
-        search_list_names_find(e->config, who->view.space, &e->result.asked,
-                               e->result.question.type, &who->path);
+        search_list_names_find(config, ret_who->view.space, &ret_question->name, ret_question->type,
+                               &ret_who->path);
     }
     return r;
 }
 
-static void explain_reset(struct explainer *e, const struct store_sync *sync,
-                          const struct resolver *resolver, const struct engine_config *config,
-                          const struct explain_past *past)
+/* Begins an explanation. scan_max limits the subtree scans that are made here; 0: none are, but
+ * those of the past, within its own limit. */
+static int skydns_explain_begin(struct explainer *e, const struct store_sync *sync,
+                                const struct resolver *resolver, const struct engine_config *config,
+                                const struct explain_query *query, unsigned scan_max,
+                                struct err *err)
 {
+    const struct explain_past *past = query->past;
     e->sync = sync;
     e->resolver = resolver;
     e->past = past;
     e->store = past ? past->store : store_sync_store(sync);
     e->config = config;
-    e->may_scan = false;
+    e->may_scan = past || scan_max > 0; /* no other thread has the past's records */
+    e->scan_steps = (scan_max > 0 ? scan_max : EXPLAIN_PAST_SCAN_MAX) / EXPLAIN_STEP_RECORDS;
     e->result = (struct explanation){.message = e->message,
                                      .externals = e->externals,
                                      .names = e->names,
                                      .signed_sets = e->signed_sets};
     explain_version(e);
+    int r = explain_read_query(config, query, &e->result.question, &e->result.who, err);
+    if (r == 0) {
+        e->result.asked = e->result.question.name;
+        explain_rate(e, &e->result.who);
+        e->view = view_of(config, e->store, &e->result.who.view, NULL);
+        answer_configure(e->answer, config);
+    }
+    return r;
 }
 
 int explain_names_of(const struct engine_config *config, const struct explain_query *query,
@@ -462,22 +473,17 @@ int explain_names_of(const struct engine_config *config, const struct explain_qu
 {
     struct question question;
     struct explain_asking_client who;
-    struct search_list_names list;
-    int r = parse_question(&question, query->name, query->type, err);
-    if (r == 0) {
-        r = explain_asking_client(config, query->client, &who, err);
-    }
+    int r = explain_read_query(config, query, &question, &who, err);
     if (r < 0) {
         return r;
     }
     *ret_type = question.type;
     *ret_count = 0;
-    search_list_names_find(config, who.view.space, &question.name, question.type, &list);
-    for (size_t i = 0; i < list.count; i++) {
-        ret_names[*ret_count] = list.names[i];
-        *ret_count += list.names[i].len > 0;
+    for (size_t i = 0; i < who.path.count; i++) {
+        ret_names[*ret_count] = who.path.names[i];
+        *ret_count += who.path.names[i].len > 0;
     }
-    if (list.count == 0) {
+    if (who.path.count == 0) {
         ret_names[(*ret_count)++] = question.name;
     }
     for (size_t i = 0; i < *ret_count; i++) {
@@ -492,14 +498,10 @@ int explain_page_write(struct explainer *e, const struct store_sync *sync,
                        struct err *err)
 {
     struct dname meant;
-    explain_reset(e, sync, resolver, config, query->past);
-    e->may_scan = query->past != NULL; /* no other thread has its records */
-    e->scan_steps = EXPLAIN_PAST_SCAN_MAX / EXPLAIN_STEP_RECORDS;
-    int r = skydns_explain_begin(e, query, err);
+    int r = skydns_explain_begin(e, sync, resolver, config, query, 0, err);
     if (r < 0) {
         return r;
     }
-    answer_configure(e->answer, config);
     answer_configure(e->probe, config);
     if (!e->past) {
         explain_search(e, query->name);
@@ -543,14 +545,10 @@ int explain_now(struct explainer *e, const struct store_sync *sync, const struct
                 const struct explanation **ret, struct err *err)
 {
     struct dname meant;
-    explain_reset(e, sync, resolver, config, NULL);
-    e->may_scan = true;
-    e->scan_steps = EXPLAIN_NOW_SCAN_MAX / EXPLAIN_STEP_RECORDS;
-    int r = skydns_explain_begin(e, query, err);
+    int r = skydns_explain_begin(e, sync, resolver, config, query, EXPLAIN_NOW_SCAN_MAX, err);
     if (r < 0) {
         return r;
     }
-    answer_configure(e->answer, config);
     (void)explain_answer(e, &meant); /* its plan, or where it is from, tells */
     e->result.zone = engine_config_zone(config, &meant);
     (void)explain_find_keys(e);

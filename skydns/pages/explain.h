@@ -151,7 +151,7 @@ struct explanation {
     struct dname near[EXPLAIN_NEAR_MAX];
 };
 
-/* What to ask beside the records; borrowed, each may be NULL. */
+/* Says what to ask beside the records; borrowed, each may be NULL. */
 struct explainer_sources {
     const struct outage *outage;    /* else etcd counts as there */
     const struct rate_limit *rates; /* else nothing is said of what clients have left */

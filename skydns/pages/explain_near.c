@@ -78,6 +78,15 @@ struct step {
     struct dname at;
 };
 
+/* Sees each child of the node, which may be NULL, until there is enough. */
+static void see_children(const struct store_node *node,
+                         bool (*see)(void *data, const struct store_node *child), struct step *step)
+{
+    if (node && !skydns_explain_near_is_over(step->s)) {
+        (void)store_each_child(node, see, step); /* stops when there is enough */
+    }
+}
+
 static void skydns_explain_near_scan(const struct step *step, const struct store_node *node);
 
 static void go_down(const struct step *step, const struct store_node *child, unsigned misspelled)
@@ -112,9 +121,9 @@ static void skydns_explain_near_scan(const struct step *step, const struct store
     if (same) {
         go_down(step, same, step->misspelled);
     }
-    if (step->misspelled > 0 && !skydns_explain_near_is_over(step->s)) {
+    if (step->misspelled > 0) {
         struct step here = *step;
-        (void)store_each_child(node, see_similar, &here); /* stops when there is enough */
+        see_children(node, see_similar, &here);
     }
 }
 
@@ -208,10 +217,10 @@ static void try_cousins(struct search *s, const struct own *own)
         node = child;
         step.left--;
     }
-    if (above && step.left > 0 && !skydns_explain_near_is_over(s)) {
+    if (step.left > 0) {
         step.left++;
         step.at = grandparent;
-        (void)store_each_child(above, see_aunt, &step); /* stops when there is enough */
+        see_children(above, see_aunt, &step);
     }
 }
 
@@ -242,11 +251,11 @@ static void try_any_namespace(struct search *s, const struct own *own)
     svc = svc ? store_child(svc, slice_str("svc")) : NULL;
     if (!svc || !ends_in_svc(own) || own->count < 2 ||
         (own->count > 2 && store_child(svc, own->labels[own->count - 2])) ||
-        !dname_prepend(&step.at, slice_str("svc")) || skydns_explain_near_is_over(s)) {
+        !dname_prepend(&step.at, slice_str("svc"))) {
         return;
     }
     step.left = own->count > 2 ? own->count - 1 : 2;
-    (void)store_each_child(svc, see_aunt, &step); /* stops when there is enough */
+    see_children(svc, see_aunt, &step);
 }
 
 /* Returns the node of the namespace of web.default.svc.<domain>, or NULL. */
@@ -268,9 +277,7 @@ static void try_headless(struct search *s, const struct own *own)
     struct step step = {.s = s, .own = own, .left = 2};
     const struct store_node *space =
         own->count == SERVICE_LABELS && ends_in_svc(own) ? namespace_of(s, own, &step.at) : NULL;
-    if (space && !skydns_explain_near_is_over(s)) {
-        (void)store_each_child(space, see_aunt, &step); /* stops when there is enough */
-    }
+    see_children(space, see_aunt, &step);
 }
 
 static void try_label(struct search *s, const struct own *own, unsigned at, struct slice label)
@@ -328,9 +335,7 @@ static void try_parts(struct search *s, const struct own *own)
     struct step step = {.s = s, .own = own, .left = own->count - 2};
     const struct store_node *space =
         own->count >= SERVICE_LABELS && ends_in_svc(own) ? namespace_of(s, own, &step.at) : NULL;
-    if (space && !skydns_explain_near_is_over(s)) {
-        (void)store_each_child(space, see_part, &step); /* stops when there is enough */
-    }
+    see_children(space, see_part, &step);
 }
 
 /* ---- Domains ---- */

@@ -27,14 +27,14 @@ struct page {
     struct buf broken; /* as of the start of the page */
 };
 
-static void put_number(struct buf *out, const char *name, uint32_t value)
+static void record_page_put_number(struct buf *out, const char *name, uint32_t value)
 {
     if (value != 0) {
         json_text_number_field(out, name, value);
     }
 }
 
-static void put_text(struct buf *out, const char *name, struct slice value)
+static void record_page_put_text(struct buf *out, const char *name, struct slice value)
 {
     if (value.len > 0) {
         json_text_slice_field(out, name, value);
@@ -78,21 +78,21 @@ void record_page_fields(const struct store_record *record, struct slice prefix, 
     struct dname name;
     store_record_name(record, &name);
     record_page_key(out, "key", &name, prefix);
-    put_text(out, "host", store_record_host_text(record, host));
-    put_number(out, "port", record->port);
-    put_number(out, "priority", record->priority);
-    put_number(out, "weight", record->weight);
-    put_text(out, "text", store_record_string(record, RECORD_TEXT));
+    record_page_put_text(out, "host", store_record_host_text(record, host));
+    record_page_put_number(out, "port", record->port);
+    record_page_put_number(out, "priority", record->priority);
+    record_page_put_number(out, "weight", record->weight);
+    record_page_put_text(out, "text", store_record_string(record, RECORD_TEXT));
     if (record->has_escapes) {
-        put_text(out, "served", store_record_text_bytes(record));
+        record_page_put_text(out, "served", store_record_text_bytes(record));
     }
     rrs_field(out, record);
     if (record->mail) {
         json_text_flag_field(out, "mail", true);
     }
-    put_number(out, "ttl", record->ttl_s);
-    put_number(out, "targetstrip", record->targetstrip);
-    put_text(out, "group", store_record_string(record, RECORD_GROUP));
+    record_page_put_number(out, "ttl", record->ttl_s);
+    record_page_put_number(out, "targetstrip", record->targetstrip);
+    record_page_put_text(out, "group", store_record_string(record, RECORD_GROUP));
     json_text_integer_field(out, "revision", record->mod_revision);
 }
 
