@@ -14,50 +14,35 @@
 
 /* ---- The API ---- */
 
-typedef uint64_t (*kind_value)(const struct metrics_sources *sources, enum kube_kind kind);
+/* Figures of a kind: first those of its list and watch, then those of its objects. */
+enum kind_figure {
+    KIND_IS_FOLLOWED,
+    KIND_LISTS,
+    KIND_WATCHES,
+    KIND_OBJECTS,
+    KIND_SKIPPED,
+    KIND_FAULTS,
+};
 
-static uint64_t kube2sky_metrics_is_followed(const struct metrics_sources *sources,
-                                             enum kube_kind kind)
+static uint64_t kind_figure(const struct kube_source *source, enum kube_kind kind,
+                            enum kind_figure figure)
 {
-    return !kube_source_followed(sources->kube_source, kind)->is_away;
-}
-
-static uint64_t kube2sky_metrics_lists(const struct metrics_sources *sources, enum kube_kind kind)
-{
-    return counter_get(&kube_source_counts(sources->kube_source, kind)->reflector.lists);
-}
-
-static uint64_t kube2sky_metrics_watches(const struct metrics_sources *sources, enum kube_kind kind)
-{
-    return counter_get(&kube_source_counts(sources->kube_source, kind)->reflector.watches);
-}
-
-static uint64_t kube2sky_metrics_objects(const struct metrics_sources *sources, enum kube_kind kind)
-{
-    return kube_source_count(sources->kube_source, kind);
-}
-
-static uint64_t kube2sky_metrics_skipped(const struct metrics_sources *sources, enum kube_kind kind)
-{
-    return counter_get(&kube_source_counts(sources->kube_source, kind)->skipped);
-}
-
-static uint64_t kube2sky_metrics_faults(const struct metrics_sources *sources, enum kube_kind kind)
-{
-    return counter_get(&kube_source_counts(sources->kube_source, kind)->faults);
-}
-
-/* Writes a value for each kind that is listed and watched. */
-static void write_by_followed(struct metrics_page *page, const struct metrics_sources *sources,
-                              kind_value value)
-{
-    for (size_t i = 0; i < KUBE_KIND_COUNT; i++) {
-        enum kube_kind kind = (enum kube_kind)i;
-        if (kube_source_follows(sources->kube_source, kind)) {
-            metrics_sample(page, METRIC_LABELS({"kind", kube_kind_name(kind)}),
-                           value(sources, kind));
-        }
+    const struct kube_source_counts *counts = kube_source_counts(source, kind);
+    switch (figure) {
+    case KIND_IS_FOLLOWED:
+        return !kube_source_followed(source, kind)->is_away;
+    case KIND_LISTS:
+        return counter_get(&counts->reflector.lists);
+    case KIND_WATCHES:
+        return counter_get(&counts->reflector.watches);
+    case KIND_OBJECTS:
+        return kube_source_count(source, kind);
+    case KIND_SKIPPED:
+        return counter_get(&counts->skipped);
+    case KIND_FAULTS:
+        break;
     }
+    return counter_get(&counts->faults);
 }
 
 /* Returns whether the kind is always followed; others are only with their flag. */
@@ -66,14 +51,17 @@ static bool is_always_there(enum kube_kind kind)
     return kind == KUBE_SERVICE || kind == KUBE_ENDPOINTS || kind == KUBE_SLICE || kind == KUBE_POD;
 }
 
+/* Writes a figure of each kind that is listed and watched; those of objects also while another
+ * kind takes the place of one that is always there. */
 static void write_by_kind(struct metrics_page *page, const struct metrics_sources *sources,
-                          kind_value value)
+                          enum kind_figure figure)
 {
     for (size_t i = 0; i < KUBE_KIND_COUNT; i++) {
         enum kube_kind kind = (enum kube_kind)i;
-        if (is_always_there(kind) || kube_source_follows(sources->kube_source, kind)) {
+        if (kube_source_follows(sources->kube_source, kind) ||
+            (figure >= KIND_OBJECTS && is_always_there(kind))) {
             metrics_sample(page, METRIC_LABELS({"kind", kube_kind_name(kind)}),
-                           value(sources, kind));
+                           kind_figure(sources->kube_source, kind, figure));
         }
     }
 }
@@ -104,7 +92,7 @@ static void write_api(struct metrics_page *page, const struct metrics_sources *s
 {
     metrics_family(page, METRIC_GAUGE, "api_up",
                    "1 while objects of this kind are listed or watched without an error, else 0.");
-    write_by_followed(page, sources, kube2sky_metrics_is_followed);
+    write_by_kind(page, sources, KIND_IS_FOLLOWED);
     metrics_gauge(page, "api_overdue",
                   "1 while the API has been failing for longer than the timeout, as in "
                   "/readiness?strict, else 0.",
@@ -116,20 +104,20 @@ static void write_api(struct metrics_page *page, const struct metrics_sources *s
     metrics_family(page, METRIC_COUNTER, "api_lists_total",
                    "Complete lists: the first, one after each hour, and one whenever the watch's "
                    "history was compacted or the API server's data had become older.");
-    write_by_followed(page, sources, kube2sky_metrics_lists);
+    write_by_kind(page, sources, KIND_LISTS);
     metrics_family(page, METRIC_COUNTER, "api_watches_total",
                    "Watches that the server accepted: one after each list, and one whenever the "
                    "last one ended.");
-    write_by_followed(page, sources, kube2sky_metrics_watches);
+    write_by_kind(page, sources, KIND_WATCHES);
     metrics_family(page, METRIC_GAUGE, "objects", "Objects known.");
-    write_by_kind(page, sources, kube2sky_metrics_objects);
+    write_by_kind(page, sources, KIND_OBJECTS);
     metrics_family(page, METRIC_COUNTER, "objects_skipped_total",
                    "Objects that could not be understood, each time one arrived.");
-    write_by_kind(page, sources, kube2sky_metrics_skipped);
+    write_by_kind(page, sources, KIND_SKIPPED);
     metrics_family(page, METRIC_COUNTER, "object_faults_total",
                    "Parts of objects left out because they could not be understood: annotations, "
                    "ports, addresses; once for each state of an object.");
-    write_by_kind(page, sources, kube2sky_metrics_faults);
+    write_by_kind(page, sources, KIND_FAULTS);
     metrics_gauge(page, "visible_namespaces_left_out",
                   "Namespaces whose visible-to list is left out, as there is no room for it.",
                   (double)kube_source_left_out(sources->kube_source));
