@@ -9,6 +9,7 @@
 #include "common/base/json_text.h"
 #include "common/base/utc_time.h"
 #include "common/dns/dns_names.h"
+#include "common/http/http_head.h"
 #include "skydns/pages/record_page_internal.h"
 #include "skydns/wire/rr_text.h"
 
@@ -436,4 +437,19 @@ void explain_page_reply(const struct explanation *x, bool is_text, struct http_r
         reply->content_type = "application/json";
         explain_page_json(x, &reply->body);
     }
+}
+
+void explain_page_refuse(const struct err *err, struct http_reply *reply)
+{
+    reply->status = HTTP_BAD_REQUEST;
+    buf_printf(&reply->body, "%s\n", err->msg);
+}
+
+struct explain_query explain_page_query(const struct http_request *request)
+{
+    return (struct explain_query){
+        .name = http_request_arg(request, "name"),
+        .type = http_request_arg(request, "type"),
+        .client = http_request_arg(request, "client"),
+    };
 }

@@ -19,8 +19,13 @@ void explain_page_text(const struct explanation *x, struct buf *out);
  * "keys":[{"key":...,"rule":"gave",...}]}]}. Empty fields are left out. */
 void explain_page_json(const struct explanation *x, struct buf *out);
 
-/* Makes the page a handler's reply, as text or as JSON. */
+/* Reads the question of a request: ?name=&type=&client=. Borrowed during the handler. */
+struct explain_query explain_page_query(const struct http_request *request);
+
+/* Makes the page a handler's reply, as text or as JSON; or one of 400, of which the message says
+ * why. */
 void explain_page_reply(const struct explanation *x, bool is_text, struct http_reply *reply);
+void explain_page_refuse(const struct err *err, struct http_reply *reply);
 
 struct explain_page {
     const struct explanation *x;

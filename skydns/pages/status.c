@@ -74,17 +74,12 @@ void status_explain(void *data, const struct http_request *request, struct http_
     const struct metrics_sources *sources = data;
     const struct explanation *explanation;
     struct err err;
-    const struct explain_query query = {
-        .name = http_request_arg(request, "name"),
-        .type = http_request_arg(request, "type"),
-        .client = http_request_arg(request, "client"),
-    };
+    const struct explain_query query = explain_page_query(request);
     int r =
         explain_page_write(sources->explainer, sources->sync, sources->resolver,
                            publisher_newest_config(sources->publisher), &query, &explanation, &err);
     if (r < 0) {
-        reply->status = 400;
-        buf_printf(&reply->body, "%s\n", err.msg);
+        explain_page_refuse(&err, reply);
     } else {
         explain_page_reply(explanation, http_request_arg(request, "text") != NULL, reply);
     }

@@ -62,7 +62,7 @@ static void past_explain_write(struct past_explain *p, struct http_reply *reply)
         .name = p->name, .type = p->type, .client = p->client, .past = &past};
     if (explain_page_write(explainer, desk->sources->sync, NULL, config, &query, &explanation,
                            &err) < 0) {
-        past_job_refuse(reply, &err);
+        explain_page_refuse(&err, reply);
     } else {
         explain_page_reply(explanation, p->job.is_text, reply);
     }
@@ -81,10 +81,9 @@ void past_explain_take_version(struct past_explain *p, const struct err *err)
     past_job_answer(&p->job, &reply);
 }
 
-static char *copy_arg(const struct http_request *request, const char *name)
+static char *past_explain_copy(const char *text)
 {
-    const char *value = http_request_arg(request, name);
-    return xstrdup(value ? value : "");
+    return xstrdup(text ? text : "");
 }
 
 static void past_explain_reply(struct past_explain *p, const struct http_request *request,
@@ -100,11 +99,7 @@ static void past_explain_reply(struct past_explain *p, const struct http_request
         .owner = p,
     };
     struct err err;
-    const struct explain_query query = {
-        .name = http_request_arg(request, "name"),
-        .type = http_request_arg(request, "type"),
-        .client = http_request_arg(request, "client"),
-    };
+    const struct explain_query query = explain_page_query(request);
     if (explain_names_of(publisher_newest_config(desk->sources->publisher), &query, names,
                          &config.count, &config.type, &err) < 0) {
         past_job_reject(&p->job, reply, &err);
@@ -113,9 +108,9 @@ static void past_explain_reply(struct past_explain *p, const struct http_request
     const struct past_question asked = {.when = http_request_arg(request, "at"),
                                         .is_text = http_request_arg(request, "text") != NULL};
     if (past_job_begin(&p->job, &asked, request, reply)) {
-        p->name = copy_arg(request, "name");
-        p->type = copy_arg(request, "type");
-        p->client = copy_arg(request, "client");
+        p->name = past_explain_copy(query.name);
+        p->type = past_explain_copy(query.type);
+        p->client = past_explain_copy(query.client);
         config.revision = p->job.at.revision;
         p->version = past_version_read(&config);
     }

@@ -141,16 +141,10 @@ static void fill_busy(struct http_reply *reply, const char *why)
     buf_printf(&reply->body, "%s; try again\n", why);
 }
 
-void past_job_refuse(struct http_reply *reply, const struct err *err)
-{
-    reply->status = HTTP_BAD_REQUEST;
-    buf_printf(&reply->body, "%s\n", err->msg);
-}
-
 void past_job_reject(const struct past_job *job, struct http_reply *reply, const struct err *err)
 {
     count_past(job, PAST_BAD);
-    past_job_refuse(reply, err);
+    explain_page_refuse(err, reply);
 }
 
 /* Says what can be had instead: the oldest revision, and when this server reached it or the next

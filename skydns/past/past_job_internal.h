@@ -97,9 +97,7 @@ bool past_job_begin(struct past_job *job, const struct past_question *question,
 /* The holder's callback: the job's client has gone. */
 void past_job_on_gone(void *job);
 
-/* Makes the reply one of 400, of which the message says why: that of a job that has begun, which
- * it does not end; and of a question for which none begins. */
-void past_job_refuse(struct http_reply *reply, const struct err *err);
+/* Makes the reply one of 400 to a question for which no job begins. */
 void past_job_reject(const struct past_job *job, struct http_reply *reply, const struct err *err);
 
 /* Finds how far back etcd's history goes (past_horizon_internal.h). */

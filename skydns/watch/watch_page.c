@@ -14,6 +14,7 @@
 #include "common/http/http_held.h"
 #include "skydns/confine/process_limits.h"
 #include "skydns/pages/explain.h"
+#include "skydns/pages/explain_page.h"
 #include "skydns/publish/publisher.h"
 
 enum {
@@ -226,18 +227,17 @@ static void watch_page_on_tick(struct ev_loop *loop UNUSED, ev_timer *w, int rev
 
 static struct watch *watch_page_make(struct watch_page *page, const struct http_request *request)
 {
-    const char *name = http_request_arg(request, "name");
-    const char *type = http_request_arg(request, "type");
-    const char *client = http_request_arg(request, "client");
-    const size_t name_len = name ? strlen(name) : 0, type_len = type ? strlen(type) : 0,
-                 client_len = client ? strlen(client) : 0;
+    const struct explain_query query = explain_page_query(request);
+    const size_t name_len = query.name ? strlen(query.name) : 0,
+                 type_len = query.type ? strlen(query.type) : 0,
+                 client_len = query.client ? strlen(query.client) : 0;
     struct watch *watch = xcalloc(1, sizeof(*watch) + name_len + type_len + client_len + 3);
     watch->page = page;
     watch->type = watch->name + name_len + 1;
     watch->client = watch->type + type_len + 1;
-    memcpy(watch->name, name ? name : "", name_len);
-    memcpy(watch->type, type ? type : "", type_len);
-    memcpy(watch->client, client ? client : "", client_len);
+    memcpy(watch->name, query.name ? query.name : "", name_len);
+    memcpy(watch->type, query.type ? query.type : "", type_len);
+    memcpy(watch->client, query.client ? query.client : "", client_len);
     return watch;
 }
 
@@ -267,8 +267,7 @@ static void watch_page_handle(void *data, const struct http_request *request,
     }
     struct watch *watch = watch_page_make(page, request);
     if (watch_page_answer(page, watch, &revision, &err) < 0) {
-        reply->status = HTTP_BAD_REQUEST;
-        buf_printf(&reply->body, "%s\n", err.msg);
+        explain_page_refuse(&err, reply);
     } else if (strcmp(request->method, "HEAD") == 0) {
         reply->content_type = "text/event-stream";
         reply->fields = fields;
