@@ -104,7 +104,7 @@ static void on_answer(void *data, const struct etcd_store_answer *answer, const 
     f.verdict = answer->verdict;
 }
 
-static bool is_answered(const void *data)
+static bool etcd_store_id_is_answered(const void *data)
 {
     return f.is_answered;
 }
@@ -119,7 +119,7 @@ static enum etcd_store_verdict ask_at(int64_t revision)
                                      .evidence = &f.evidence,
                                      .cb = on_answer,
                                  });
-    loop_until(f.loop, is_answered, NULL);
+    loop_until(f.loop, etcd_store_id_is_answered, NULL);
     assert_int_equal(f.asked, 3); /* the witness once more, as it is now */
     return f.verdict;
 }
