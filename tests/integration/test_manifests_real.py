@@ -208,18 +208,33 @@ def without(role: dict, verb: str, resource: str) -> dict:
     return role | {"rules": rules}
 
 
-@pytest.mark.parametrize("name", OURS)
+def rights(name: str) -> list[dict]:
+    """Of kube2sky in this manifest: the objects that give them."""
+    kinds = ("ServiceAccount", "ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding")
+    return [value for kind in kinds for (value,) in [manifests.of_kind(name, kind)]]
+
+
+def arguments(name: str) -> list[str]:
+    """Of kube2sky in this manifest, but for those about etcd."""
+    (container,) = [one for one in manifests.containers(name) if one.program == "kube2sky"]
+    return [text for text in container.arguments if "etcd" not in text]
+
+
+def test_over_tls_kube2sky_does_the_same_with_the_same_rights():
+    """So what holds for the one holds for the other."""
+    assert rights(TLS) == rights(KUBE_DNS) and arguments(TLS) == arguments(KUBE_DNS)
+
+
+@pytest.mark.parametrize("name", [name for name in OURS if name != TLS])
 def test_kube2sky_has_the_rights_it_needs_and_no_other(bare_bed, guarded, name):
     """It works with the role's rights; without any one of them it reports which is missing, until it is restored."""
     bed = bare_bed
-    for kind in ("ServiceAccount", "ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding"):
-        (value,) = manifests.of_kind(name, kind)
+    for value in rights(name):
         guarded.put(value)
-    roles = [*manifests.of_kind(name, "ClusterRole"), *manifests.of_kind(name, "Role")]
+    roles = [value for value in rights(name) if value["kind"] in ("ClusterRole", "Role")]
     (account,) = manifests.of_kind(name, "ServiceAccount")
     bed.start_etcd()
-    (container,) = [one for one in manifests.containers(name) if one.program == "kube2sky"]
-    plain = [text for text in container.arguments if "etcd" not in text]
+    plain = arguments(name)
     token = guarded.token_of(account)
     bed.use_kube(guarded.kube, [f"--kubecfg-file={guarded.kubeconfig(token)}"])
     bed.start_kube2sky(*(text for text in plain if "healthz-port" not in text and "domain" not in text))
