@@ -368,6 +368,26 @@ void bed_lose_etcd(void)
     loop_until(bed.loop, bed_is_down, NULL);
 }
 
+void bed_restart_etcd(void)
+{
+    bed_lose_etcd();
+    etcd_proc_restart(bed.proc);
+}
+
+void bed_wipe_etcd(void)
+{
+    bed_lose_etcd();
+    etcd_proc_wipe(bed.proc);
+    etcd_proc_restart(bed.proc);
+}
+
+void bed_restore_etcd(void)
+{
+    bed_lose_etcd();
+    etcd_proc_restore(bed.proc);
+    etcd_proc_restart(bed.proc);
+}
+
 void bed_put_store_key(const char *id)
 {
     sync_put(bed.loop, bed.writer, "/key/of/store", slice_str(id));

@@ -101,6 +101,11 @@ void bed_put_store_key(const char *id);
 /* Kills etcd and waits until the mirror has noticed. */
 void bed_lose_etcd(void);
 
+/* The same, and starts it again: with its data, with none, or with what etcd_proc_save took. */
+void bed_restart_etcd(void);
+void bed_wipe_etcd(void);
+void bed_restore_etcd(void);
+
 /* ---- Changes while the mirror's loop does not run ---- */
 
 struct aside { /* another client, on its own loop */

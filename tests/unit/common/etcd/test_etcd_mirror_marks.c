@@ -38,9 +38,7 @@ static void back_up(void)
 /* `meanwhile`, if not NULL, is put as the serial before the mirror sees the store. */
 static void etcd_mirror_marks_restore(const char *meanwhile)
 {
-    bed_lose_etcd();
-    etcd_proc_restore(bed.proc);
-    etcd_proc_restart(bed.proc);
+    bed_restore_etcd();
     if (meanwhile) {
         struct aside a = aside_open();
         sync_put(a.loop, a.etcd, serial_key, slice_str(meanwhile));
@@ -149,8 +147,7 @@ static void test_serial_written_while_nobody_watched(void **state)
     etcd_mirror_marks_restore(NULL);
     bed_wait_ups(2);
     expect_held(m);
-    bed_lose_etcd();
-    etcd_proc_restart(bed.proc);
+    bed_restart_etcd();
     struct aside a = aside_open();
     sync_put(a.loop, a.etcd, serial_key, slice_str("2000"));
     aside_close(&a);
@@ -166,9 +163,7 @@ static void test_serial_without_a_store_key(void **state)
     (void)state;
     etcd_proc_need();
     struct etcd_mirror *m = etcd_mirror_marks_start_reader("1000");
-    bed_lose_etcd();
-    etcd_proc_wipe(bed.proc);
-    etcd_proc_restart(bed.proc);
+    bed_wipe_etcd();
     bed_wait_ups(2);
     expect_held(m);
     put_serial("2000");
@@ -343,9 +338,7 @@ static void test_a_store_that_another_writer_completed(void **state)
     bed_put("/s/a");
     struct etcd_mirror *m = bed_mirror("/s/", 0);
     bed_wait_ups(1);
-    bed_lose_etcd();
-    etcd_proc_wipe(bed.proc);
-    etcd_proc_restart(bed.proc);
+    bed_wipe_etcd();
     struct aside a = aside_open();
     sync_put(a.loop, a.etcd, serial_key, slice_str("2000"));
     sync_put(a.loop, a.etcd, store_key, slice_str("second"));

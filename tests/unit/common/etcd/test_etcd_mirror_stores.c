@@ -45,9 +45,7 @@ UNIT_TEST(test_another_complete_store)
     struct etcd_mirror *m = bed_mirror("/s/", 0);
     bed_wait_ups(1);
     assert_true(is_marked(m));
-    bed_lose_etcd();
-    etcd_proc_wipe(bed.proc);
-    etcd_proc_restart(bed.proc);
+    bed_wipe_etcd();
     struct aside a = aside_open();
     sync_put(a.loop, a.etcd, "/s/stays", slice_str("v"));
     sync_put(a.loop, a.etcd, "/key/of/store", slice_str("second"));
@@ -71,9 +69,7 @@ UNIT_TEST(test_wiped_up_to_the_same_revision)
     struct etcd_mirror *m = bed_mirror("/s/", 0);
     bed_wait_ups(1);
     int64_t before = owner.revision;
-    bed_lose_etcd();
-    etcd_proc_wipe(bed.proc);
-    etcd_proc_restart(bed.proc);
+    bed_wipe_etcd();
     struct aside a = aside_open();
     aside_write_up_to(&a, "/s/a", before);
     aside_close(&a);
@@ -104,9 +100,7 @@ UNIT_TEST(test_store_key_gone)
     int64_t before = bed_put("/s/a");
     struct etcd_mirror *m = bed_mirror("/s/", 0);
     bed_wait_ups(1);
-    bed_lose_etcd();
-    etcd_proc_wipe(bed.proc);
-    etcd_proc_restart(bed.proc);
+    bed_wipe_etcd();
     struct aside a = aside_open();
     aside_write_up_to(&a, "/s/a", before);
     aside_close(&a);
@@ -131,9 +125,7 @@ UNIT_TEST(test_restored_from_a_copy)
     struct etcd_mirror *m = bed_mirror("/s/", 0);
     bed_wait_ups(1);
     for (int round = 1; round <= 2; round++) { /* older, then at the same revision */
-        bed_lose_etcd();
-        etcd_proc_restore(bed.proc);
-        etcd_proc_restart(bed.proc);
+        bed_restore_etcd();
         if (round == 2) {
             struct aside a = aside_open();
             aside_write_up_to(&a, "/elsewhere", before);
@@ -170,15 +162,13 @@ UNIT_TEST(test_restored_without_what_was_written)
     bed_wait_ups(1);
     assert_int_equal(owner.revision, seen);
     etcd_mirror_note_write(m, seen + 1);
-    bed_lose_etcd();
-    etcd_proc_restart(bed.proc);
+    bed_restart_etcd();
     bed_wait_fulls(2);
     assert_int_equal(owner.cause, ETCD_MIRROR_OTHER_STORE);
 
     /* Writes to the old store say nothing about this one. */
     bed_wait_ups(2);
-    bed_lose_etcd();
-    etcd_proc_restart(bed.proc);
+    bed_restart_etcd();
     bed_wait_ups(3);
     assert_int_equal(owner.fulls, 2);
     assert_int_equal(etcd_mirror_counts(m).resumed, 1);
@@ -192,8 +182,7 @@ static void read_what_was_not_reported(const char *key)
     bed_put("/s/a");
     struct etcd_mirror *m = bed_mirror("/s/", 0);
     bed_wait_ups(1);
-    bed_lose_etcd();
-    etcd_proc_restart(bed.proc);
+    bed_restart_etcd();
     struct aside a = aside_open();
     int64_t written = sync_put(a.loop, a.etcd, key, slice_str("v"));
     aside_close(&a);
@@ -202,8 +191,7 @@ static void read_what_was_not_reported(const char *key)
     assert_int_equal(owner.cause, ETCD_MIRROR_UNCERTAIN);
     assert_int_equal(owner.revision, written);
     bed_wait_ups(2);
-    bed_lose_etcd();
-    etcd_proc_restart(bed.proc);
+    bed_restart_etcd();
     bed_wait_ups(3);
     assert_int_equal(owner.fulls, 2); /* it is known now */
     etcd_mirror_stop(m);
@@ -231,9 +219,7 @@ UNIT_TEST(test_restored_from_before_a_deletion)
     bed_wait_ups(1);
     int64_t before = sync_del(bed.loop, bed.writer, "/s/deleted");
     bed_wait_revision(before);
-    bed_lose_etcd();
-    etcd_proc_restore(bed.proc);
-    etcd_proc_restart(bed.proc);
+    bed_restore_etcd();
     struct aside a = aside_open();
     aside_write_up_to(&a, "/elsewhere", before);
     aside_close(&a);
@@ -252,9 +238,7 @@ UNIT_TEST(test_old_keys_go_after_stale_max)
     bed_put("/s/b");
     struct etcd_mirror *m = bed_mirror("/s/", 0);
     bed_wait_ups(1);
-    bed_lose_etcd();
-    etcd_proc_wipe(bed.proc);
-    etcd_proc_restart(bed.proc);
+    bed_wipe_etcd();
     bed_wait_fulls(2);
     assert_true(owner.keeps_old);
     assert_int_equal(owner.count, 2);
@@ -289,9 +273,7 @@ UNIT_TEST(test_stale_max_of_five_minutes)
     bed_put("/s/late");
     struct etcd_mirror *m = bed_mirror("/s/", 0);
     bed_wait_ups(1);
-    bed_lose_etcd();
-    etcd_proc_restore(bed.proc);
-    etcd_proc_restart(bed.proc);
+    bed_restore_etcd();
     bed_wait_ups(2);
     assert_int_equal(owner.fulls, 2);
     bed_wait_revision(bed_put("/s/new"));
@@ -327,14 +309,10 @@ UNIT_TEST(test_wiped_and_then_restored)
     bed_put("/s/late");
     struct etcd_mirror *m = bed_mirror("/s/", 0);
     bed_wait_ups(1);
-    bed_lose_etcd();
-    etcd_proc_wipe(bed.proc);
-    etcd_proc_restart(bed.proc);
+    bed_wipe_etcd();
     bed_wait_ups(2);
     bed_wait_revision(bed_put("/s/between"));
-    bed_lose_etcd();
-    etcd_proc_restore(bed.proc);
-    etcd_proc_restart(bed.proc);
+    bed_restore_etcd();
     bed_wait_ups(3);
     assert_int_equal(owner.cause, ETCD_MIRROR_OTHER_STORE);
     assert_true(owner.keeps_old);
@@ -352,9 +330,7 @@ UNIT_TEST(test_nothing_is_kept_unless_asked_for)
     bed_put("/s/a");
     struct etcd_mirror *m = bed_mirror("/s/", 0);
     bed_wait_ups(1);
-    bed_lose_etcd();
-    etcd_proc_wipe(bed.proc);
-    etcd_proc_restart(bed.proc);
+    bed_wipe_etcd();
     bed_wait_fulls(2);
     assert_false(owner.keeps_old);
     assert_int_equal(owner.count, 0);
@@ -368,8 +344,7 @@ UNIT_TEST(test_same_store_is_resumed)
     struct etcd_mirror *m = bed_mirror("/s/", 0);
     bed_wait_ups(1);
     assert_false(is_marked(m));
-    bed_lose_etcd();
-    etcd_proc_restart(bed.proc);
+    bed_restart_etcd();
     struct aside a = aside_open();
     sync_put(a.loop, a.etcd, "/key/of/store", slice_str("first"));
     int64_t last = sync_put(a.loop, a.etcd, "/s/b", slice_str("v"));
@@ -387,8 +362,7 @@ UNIT_TEST(test_far_behind)
     bed_put("/s/a");
     struct etcd_mirror *m = bed_mirror("/s/", 0);
     bed_wait_ups(1);
-    bed_lose_etcd();
-    etcd_proc_restart(bed.proc);
+    bed_restart_etcd();
     struct aside a = aside_open();
     int64_t last = 0;
     for (int i = 0; i < REVISIONS; i++) {

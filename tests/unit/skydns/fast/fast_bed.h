@@ -17,6 +17,7 @@
 #include "skydns/wire/query_parse.h"
 #include "skydns/wire/reply_limit.h"
 #include "skydns/wire/response.h"
+#include "tests/support/random_numbers.h"
 #include "tests/support/skydns/fixture.h"
 #include "tests/support/unit_test.h"
 
@@ -28,7 +29,6 @@ struct bed {
     struct fast *fast;
     struct answer *answer; /* for plans that the fast path makes */
     struct cache_access cached;
-    uint64_t state;
     unsigned long asked, answered, built, with_targets, cut, cached_count, stale, failed;
     struct zone_table *others;
     struct hosts_table *hosts;
@@ -41,14 +41,6 @@ struct bed {
     char put[KEYS_MAX][KEY_SIZE];   /* the last keys */
     unsigned put_count;
 };
-
-static inline uint32_t draw(struct bed *b, uint32_t below)
-{
-    b->state ^= b->state << 13;
-    b->state ^= b->state >> 7;
-    b->state ^= b->state << 17;
-    return (uint32_t)(b->state >> 32) % below;
-}
 
 static inline void add_reverse_zone(struct fixture *f, const char *address, uint8_t bits)
 {
@@ -124,9 +116,9 @@ static inline void compare(struct bed *b, const char *question, unsigned long se
                                  .client = &f->local,
                                  .local = &f->local,
                                  .now_s = FIXTURE_NOW_S,
-                                 .now_ms = draw(b, 4000),
-                                 .takes_stale = draw(b, 4) == 0,
-                                 .random = draw(b, UINT32_MAX),
+                                 .now_ms = random_below(4000),
+                                 .takes_stale = random_below(4) == 0,
+                                 .random = random_below(UINT32_MAX),
                                  .may_scan = true,
                                  .view = {.zone = b->zone}};
     query.wire = f->query;
@@ -137,10 +129,10 @@ static inline void compare(struct bed *b, const char *question, unsigned long se
     if (!parsed.is_ordinary) {
         return;
     }
-    if (draw(b, 2)) {
+    if (random_below(2)) {
         const struct fast_query *const queries[] = {&parsed.fast, NULL, &parsed.fast};
-        fast_look_ahead(b->fast, f->store, queries, 1 + draw(b, 3));
-        query.ahead = draw(b, 2) ? 1 : 0;
+        fast_look_ahead(b->fast, f->store, queries, 1 + random_below(3));
+        query.ahead = random_below(2) ? 1 : 0;
     }
     struct engine_query again = query;
     struct response slowly = {.bytes = slow};

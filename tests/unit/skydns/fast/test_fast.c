@@ -66,7 +66,7 @@ UNIT_TEST(test_what_is_asked_often)
         {"absent.default.svc.cluster.LOCAL. A", true},
         {"_http._tcp.web.default.svc.cluster.LOCAL. SRV", false},
     };
-    struct bed b = {.state = 1};
+    struct bed b = {0};
     b.f = fixture_new(keys, sizeof(keys) / sizeof(keys[0]));
     for (int schema = 0; schema < 2; schema++) {
         b.f->config.settings.schema = schema ? ENGINE_SCHEMA_KUBERNETES : ENGINE_SCHEMA_SKYDNS;
@@ -114,7 +114,7 @@ UNIT_TEST(test_what_is_asked_seldom)
         "a.above.cluster.local. A",
         "x.above.cluster.local. A",
     };
-    struct bed b = {.state = 1};
+    struct bed b = {0};
     b.f = fixture_new(keys, sizeof(keys) / sizeof(keys[0]));
     b.f->local = loopback_addr(53);
     fixture_put(b.f, odd_keys, sizeof(odd_keys) / sizeof(odd_keys[0]));
@@ -151,7 +151,7 @@ UNIT_TEST(test_aliases)
     static const char *const types[] = {"A", "AAAA", "SRV", "TYPE64", "TYPE65", "TXT"};
     static char text[7 * 6][80];
     const char *questions[7 * 6];
-    struct bed b = {.state = 1, .f = fixture_new(keys, sizeof(keys) / sizeof(keys[0]))};
+    struct bed b = {.f = fixture_new(keys, sizeof(keys) / sizeof(keys[0]))};
     for (unsigned i = 0; i < 7 * 6; i++) {
         questions[i] = text[i];
         (void)snprintf(text[i], sizeof(text[i]), "%s.cluster.local. %s", names[i / 6],
@@ -174,7 +174,7 @@ UNIT_TEST(test_ports_of_pods)
         "_http._tcp.x.n.pod.cluster.local. A",
         "_tcp.x.n.pod.cluster.local. AAAA",
     };
-    struct bed b = {.state = 1, .f = fixture_new(&key, 1)};
+    struct bed b = {.f = fixture_new(&key, 1)};
     b.f->config.settings.schema = ENGINE_SCHEMA_KUBERNETES;
     compare_all(&b, questions, sizeof(questions) / sizeof(questions[0]));
     assert_true(b.answered > 0);
@@ -196,7 +196,7 @@ UNIT_TEST(test_domains_in_reverse_zones)
         "z.x.96.10.in-addr.arpa. A", "z.10.in-addr.arpa. A",
     };
     for (size_t i = 0; i < sizeof(domains) / sizeof(domains[0]); i++) {
-        struct bed b = {.state = 1, .f = fixture_new(&key, 1)};
+        struct bed b = {.f = fixture_new(&key, 1)};
         fixture_domain(b.f, domains[i]);
         add_reverse_zone(b.f, "10.96.0.0", 12);
         (void)snprintf(b.config, sizeof(b.config), "domain %s", domains[i]);
@@ -210,7 +210,7 @@ UNIT_TEST(test_a_reverse_name_of_this_server)
     static const struct fixture_key key = {"arpa/in-addr/10/dns/local",
                                            "{'host':'a.n.svc.cluster.local.','ttl':30}"};
     static const char *const questions[] = {"local.dns.10.in-addr.arpa. PTR"};
-    struct bed b = {.state = 1, .f = fixture_new(&key, 1)};
+    struct bed b = {.f = fixture_new(&key, 1)};
     fixture_domain(b.f, "10.in-addr.arpa.");
     b.f->config.settings.local = fixture_name("web.default.svc.cluster.local.");
     compare_all(&b, questions, 1);
@@ -223,7 +223,7 @@ UNIT_TEST(test_a_hostmaster_next_door)
     static const struct fixture_key key = {"corp/b/svc/n/a/h", "{'host':'10.0.0.1'}"};
     static const char *const questions[] = {"nope.n.svc.B.corp. A", "nope.n.svc.b.CORP. A",
                                             "nope.n.svc.C.corp. A", "nope.n.svc.b.corp. A"};
-    struct bed b = {.state = 1, .f = fixture_new(&key, 1)};
+    struct bed b = {.f = fixture_new(&key, 1)};
     fixture_domain(b.f, "b.corp.");
     for (size_t i = 0; i < b.f->config.zone_count; i++) {
         b.f->config.zones[i].hostmaster = fixture_name("ops.c.corp.");

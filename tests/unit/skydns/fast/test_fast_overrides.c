@@ -70,7 +70,7 @@ static const struct {
 
 UNIT_TEST(test_overrides)
 {
-    struct bed b = {.state = 1};
+    struct bed b = {0};
     struct store_garbage *garbage;
     b.f = fixture_new(keys, ARRAY_LEN(keys));
     struct override_index *index = override_index_new();

@@ -6,6 +6,7 @@
 
 #include "common/base/attributes.h"
 #include "common/base/xalloc.h"
+#include "tests/support/random_numbers.h"
 #include "tests/support/unit_test.h"
 
 static struct ip busy_ip(uint32_t number)
@@ -28,16 +29,10 @@ static void busy_add(struct busy_clients *busy, uint32_t number, unsigned group,
     busy_clients_add(busy, &ip, group, figures);
 }
 
-static uint32_t next_random(uint64_t *state)
-{
-    *state = *state * UINT64_C(6364136223846793005) + 1442695040888963407;
-    return (uint32_t)(*state >> 33);
-}
-
 /* Draws by Zipf's law with exponent 1, of `count` clients, by a table of cumulated weights. */
-static uint32_t draw_zipf(const double *cumulated, size_t count, uint64_t *state)
+static uint32_t draw_zipf(const double *cumulated, size_t count)
 {
-    const double drawn = next_random(state) / 2147483648.0 * cumulated[count - 1];
+    const double drawn = random_below(UINT32_MAX) / 4294967295.0 * cumulated[count - 1];
     size_t low = 0, high = count - 1;
     while (low < high) {
         const size_t middle = (low + high) / 2;
@@ -93,9 +88,10 @@ UNIT_TEST(test_zipf_against_exact_counts)
     enum { CLIENTS = 50000, QUERIES = 1000000 };
     struct busy_clients *busy = busy_clients_new();
     double *cumulated = make_zipf(CLIENTS);
-    uint64_t *exact = xcalloc(CLIENTS, sizeof(*exact)), seed = 1;
+    uint64_t *exact = xcalloc(CLIENTS, sizeof(*exact));
+    random_state = 1;
     for (unsigned i = 0; i < QUERIES; i++) {
-        const uint32_t client = draw_zipf(cumulated, CLIENTS, &seed);
+        const uint32_t client = draw_zipf(cumulated, CLIENTS);
         exact[client]++;
         busy_add(busy, client, 1, 1);
     }
@@ -161,10 +157,11 @@ UNIT_TEST(test_attacker_within_a_namespace)
 {
     enum { CLIENTS = 4 * BUSY_CLIENTS_MAX };
     struct busy_clients *busy = busy_clients_new();
-    uint64_t *exact = xcalloc(CLIENTS, sizeof(*exact)), seed = 7;
+    uint64_t *exact = xcalloc(CLIENTS, sizeof(*exact));
+    random_state = 7;
     for (unsigned round = 0; round < 40; round++) {
         for (uint32_t i = 0; i < CLIENTS; i++) {
-            const uint32_t queries = i < 50 ? 40 : next_random(&seed) % 3 + (i % 40 == round) * 5;
+            const uint32_t queries = i < 50 ? 40 : random_below(3) + (i % 40 == round) * 5;
             if (queries > 0) {
                 busy_add(busy, i, 9, queries);
                 exact[i] += queries;
@@ -183,13 +180,13 @@ UNIT_TEST(test_window)
     struct busy_clients *busy = busy_clients_new();
     struct busy_client top[3];
     double *cumulated = make_zipf(CLIENTS);
-    uint64_t seed = 3;
+    random_state = 3;
     uint64_t(*parts)[CLIENTS] = xcalloc(BUSY_PARTS, sizeof(*parts));
     for (unsigned turn = 0; turn < 3 * BUSY_PARTS; turn++) {
         uint64_t *now = parts[turn % BUSY_PARTS], *exact = xcalloc(CLIENTS, sizeof(*exact));
         memset(now, 0, sizeof(parts[0]));
         for (unsigned i = 0; i < 20000; i++) {
-            const uint32_t client = (draw_zipf(cumulated, CLIENTS, &seed) + turn) % CLIENTS;
+            const uint32_t client = (draw_zipf(cumulated, CLIENTS) + turn) % CLIENTS;
             now[client]++;
             busy_add(busy, client, 2, 1);
         }

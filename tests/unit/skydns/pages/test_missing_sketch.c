@@ -8,17 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tests/support/random_numbers.h"
 #include "tests/support/unit_test.h"
 
 enum { SPACES = 20, TOP = 100 };
-
-static uint32_t missing_random(uint64_t *state)
-{
-    *state ^= *state << 13;
-    *state ^= *state >> 7;
-    *state ^= *state << 17;
-    return (uint32_t)(*state >> 32);
-}
 
 static struct dname missing_name(const char *prefix, unsigned number)
 {
@@ -69,17 +62,17 @@ UNIT_TEST(test_zipf)
     enum { NAMES = 100000, SAMPLES = 1000000, LOST_MAX = 3 };
     static uint32_t exact[NAMES];
     static double sums[NAMES];
-    uint64_t random = 7;
     double sum = 0;
     char space[16];
     struct missing_sketch *sketch = missing_sketch_new();
+    random_state = 7;
     missing_sketch_set_time(sketch, 100000);
     for (unsigned i = 0; i < NAMES; i++) {
         sum += 1. / (i + 1);
         sums[i] = sum;
     }
     for (unsigned i = 0; i < SAMPLES; i++) {
-        const double at = sum * missing_random(&random) / 4294967296.;
+        const double at = sum * random_below(UINT32_MAX) / 4294967295.;
         unsigned low = 0, high = NAMES - 1;
         while (low < high) {
             const unsigned middle = (low + high) / 2;
