@@ -32,6 +32,7 @@ endif
 # Where they are installed: objects come from a cache that all checkouts share, and tests are linked in half the time.
 CCACHE  ?= $(shell command -v ccache)
 export CCACHE_NOHASHDIR ?= 1
+export CCACHE_SLOPPINESS ?= locale
 LLD     := $(if $(shell command -v ld.lld),-fuse-ld=lld)
 comma   := ,
 V       ?= 0
@@ -59,12 +60,13 @@ ifeq ($(WERROR),1)
 WARNINGS += -Werror
 endif
 
-FLAGS_release := -O2 -g -D_FORTIFY_SOURCE=2 -fstack-protector-strong
+# Debian's flags, and paths as from here: where ccache is, packages are made of the objects of a release build.
+FLAGS_release := -O2 -g -D_FORTIFY_SOURCE=2 -fstack-protector-strong -ffile-prefix-map=$(CURDIR)=.
 FLAGS_debug   := -O0 -g3
 # Reports need functions and lines, which -g1 has, inlined ones too: a fifth less to compile. CFLAGS=-g for a debugger.
 FLAGS_asan    := -O1 -g1 -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=undefined
 FLAGS_tsan    := -O1 -g1 -fno-omit-frame-pointer -fsanitize=thread
-FLAGS_cov     := $(filter-out -g,$(FLAGS_release)) --coverage
+FLAGS_cov     := $(filter-out -g -ffile-prefix-map=%,$(FLAGS_release)) --coverage
 FLAGS_fuzz    := -g -fno-omit-frame-pointer -fsanitize=fuzzer-no-link $(if $(filter address%,$(FUZZ_SANITIZE)), \
                  -O1 -fsanitize=$(FUZZ_SANITIZE) -fno-sanitize-recover=undefined, \
                  -O2 $(addprefix -fsanitize=,$(FUZZ_SANITIZE)) $(addprefix -fsanitize-trap=,$(FUZZ_SANITIZE)))
