@@ -252,34 +252,32 @@ void translate_chaos(const struct plugin_use *use)
     }
 }
 
+/* Takes the plugin's only word as a flag's number; without one, the flag's default does. */
 static void translate_server_take_number(const struct plugin_use *use, const char *flag,
-                                         int64_t min, int64_t max)
+                                         int64_t min, int64_t max, const char *by_default)
 {
     int64_t number;
-    if (use_argument_count(use) != 1 || !word_number(use_argument(use, 0), max + 1, &number) ||
-        number < min || number > max) {
+    if (use_argument_count(use) == 0) {
+        use_note(use, NOTE_NEEDLESS, by_default);
+    } else if (use_argument_count(use) != 1 ||
+               !word_number(use_argument(use, 0), max + 1, &number) || number < min ||
+               number > max) {
         use_note(use, NOTE_MISSING, "beyond what the flag takes");
-        return;
+    } else {
+        translation_flag(&use->t->skydns, "-%s=%" PRId64, flag, number);
     }
-    translation_flag(&use->t->skydns, "-%s=%" PRId64, flag, number);
 }
 
 void translate_bufsize(const struct plugin_use *use)
 {
-    if (use_argument_count(use) == 0) {
-        use_note(use, NOTE_NEEDLESS, "-max-udp-size is 1232 by default");
-    } else {
-        translate_server_take_number(use, "max-udp-size", UDP_SIZE_MIN, UDP_SIZE_MAX);
-    }
+    translate_server_take_number(use, "max-udp-size", UDP_SIZE_MIN, UDP_SIZE_MAX,
+                                 "-max-udp-size is 1232 by default");
 }
 
 void translate_multisocket(const struct plugin_use *use)
 {
-    if (use_argument_count(use) == 0) {
-        use_note(use, NOTE_NEEDLESS, "-workers is one per CPU by default");
-    } else {
-        translate_server_take_number(use, "workers", 1, WORKERS_MAX);
-    }
+    translate_server_take_number(use, "workers", 1, WORKERS_MAX,
+                                 "-workers is one per CPU by default");
 }
 
 void translate_loadbalance(const struct plugin_use *use)
