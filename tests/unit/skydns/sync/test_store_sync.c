@@ -1,4 +1,4 @@
-/* store_sync with a fake mirror: this file defines etcd_mirror_start and _stop, to play any
+/* store_sync with a played mirror: this file defines etcd_mirror_start and _stop, to play any
  * sequence of publications. With a real etcd: test_store_sync_etcd.c. */
 #include <stdint.h>
 #include <stdio.h>
@@ -14,16 +14,13 @@
 #include "skydns/sync/store_sync.h"
 #include "tests/support/log_capture.h"
 #include "tests/support/unit_test.h"
+#include "tests/unit/skydns/sync/played_mirror.h"
 
 /* ---- The mirror ---- */
 
-static struct etcd_mirror_config mirror;
-static struct etcd_mirror_config other_key;        /* of the second domain */
 static struct etcd_mirror_config about_clients[3]; /* of the first domain */
 static size_t about_clients_count;
-static struct etcd_mirror_counts mirror_counts = {.events = 7};
-static unsigned rereads;
-static char main_mirror, key_mirror, clients_mirror; /* what the pointers point to */
+static char clients_mirror;
 static char mirror_prefix[64];
 static int mirrors;
 
@@ -57,65 +54,9 @@ void etcd_mirror_stop(struct etcd_mirror *stopped)
     mirrors -= stopped != NULL;
 }
 
-struct etcd_mirror_counts etcd_mirror_counts(const struct etcd_mirror *asked)
-{
-    assert_ptr_equal(asked, &main_mirror);
-    return mirror_counts;
-}
-
-void etcd_mirror_reread(struct etcd_mirror *asked)
-{
-    assert_ptr_equal(asked, &main_mirror);
-    rereads++;
-}
-
-const char *etcd_mirror_cause_text(enum etcd_mirror_cause cause)
-{
-    return cause == ETCD_MIRROR_FIRST ? "first" : "another";
-}
-
-/* Bytes that the mirror writes; it believes nothing else. */
-static const char saved_mirror[] = "evidence";
-static bool can_save_mirror = true;
-
-bool etcd_mirror_save(const struct etcd_mirror *asked, struct buf *out)
-{
-    assert_ptr_equal(asked, &main_mirror);
-    buf_append_str(out, can_save_mirror ? saved_mirror : "");
-    return can_save_mirror;
-}
-
-bool etcd_mirror_is_saved(struct slice saved)
-{
-    return slice_equal(saved, slice_str(saved_mirror));
-}
-
-static void sync_store_sync_put(const char *key, const char *value, int64_t revision)
-{
-    struct etcd_kv kv = {
-        .key = slice_str(key), .value = slice_str(value), .mod_revision = revision};
-    mirror.put(mirror.data, &kv);
-}
-
-static void store_sync_del(const char *key, int64_t revision)
-{
-    mirror.del(mirror.data, slice_str(key), revision);
-}
-
 static void store_sync_full_begin(void)
 {
     mirror.full_begin(mirror.data, &(struct etcd_mirror_read){.reason = ""});
-}
-
-static void store_sync_store_key(const char *id, bool has_read)
-{
-    mirror.store_key_seen(mirror.data, slice_str(id), has_read);
-}
-
-/* Sets the store key of the second domain. */
-static void store_sync_other_store_key(const char *id)
-{
-    other_key.store_key_seen(other_key.data, slice_str(id), false);
 }
 
 /* A full read of another store that is not complete yet. */
@@ -124,11 +65,6 @@ static void full_begin_keeping(void)
     const struct etcd_mirror_read read = {
         .cause = ETCD_MIRROR_OTHER_STORE, .keeps_old = true, .reason = "the store key is gone"};
     mirror.full_begin(mirror.data, &read);
-}
-
-static void sync_store_sync_commit(int64_t revision, bool full)
-{
-    mirror.commit(mirror.data, revision, full);
 }
 
 /* ---- What readers see ---- */
@@ -157,13 +93,6 @@ static void (*wanted_on_stubs)(void *data, const struct forward_zone *zones, siz
 
 static struct dname domains[2];
 
-static struct dname store_sync_name_of(const char *text)
-{
-    struct dname name;
-    assert_true(dname_from_text(slice_str(text), &name));
-    return name;
-}
-
 static struct fixture *store_sync_setup(const char *path_prefix)
 {
     struct fixture *f = calloc(1, sizeof(*f));
@@ -175,8 +104,8 @@ static struct fixture *store_sync_setup(const char *path_prefix)
     f->followed.away_line = "etcd away";
     f->followed.back_line = "etcd back";
     outage_join(&f->outage, &f->followed, true);
-    domains[0] = store_sync_name_of("test.");
-    domains[1] = store_sync_name_of("other.");
+    domains[0] = played_domain("test.");
+    domains[1] = played_domain("other.");
     struct store_sync_config config = {.loop = f->loop,
                                        .skips_wildcards = skips_wildcards,
                                        .followed = &f->followed,
@@ -236,8 +165,8 @@ UNIT_TEST(test_lines_about_etcd)
     mirror.state(mirror.data, &refused);
     mirror.state(mirror.data, NULL);
     store_sync_full_begin();
-    sync_store_sync_put("/skydns/local/a", "{", 2);
-    sync_store_sync_commit(7, true);
+    played_put("/skydns/local/a", "{", 2);
+    played_commit(7, true);
     mirror.state(mirror.data, NULL);
     assert_false(outage_is_away(&f->outage));
     mirror.state(mirror.data, &timeout);
@@ -245,7 +174,7 @@ UNIT_TEST(test_lines_about_etcd)
     mirror.state(mirror.data, NULL);
     assert_int_equal(f->followed.returns[OUTAGE_TIMEOUT], 1);
     full_begin_keeping();
-    sync_store_sync_commit(9, true);
+    played_commit(9, true);
     log_capture_end(&c);
     print_message("%s", c.text);
     assert_int_equal(log_occurrences(c.text, "\n"), 8);
@@ -270,23 +199,23 @@ UNIT_TEST(test_ready_with_the_first_full_content)
 {
     struct fixture *f = store_sync_setup("skydns");
     store_sync_full_begin();
-    sync_store_sync_put("/skydns/local/a", good, 2);
+    played_put("/skydns/local/a", good, 2);
     assert_false(store_sync_is_ready(f->sync));
     assert_int_equal(store_sync_seen(f, "a.local"), -1);
-    sync_store_sync_commit(3, true);
+    played_commit(3, true);
     assert_true(store_sync_is_ready(f->sync));
     assert_int_equal(store_sync_seen(f, "a.local"), 2);
     assert_int_equal(store_sync_counts(f->sync).revision, 3);
 
-    sync_store_sync_put("/skydns/local/b", good, 4);
+    played_put("/skydns/local/b", good, 4);
     assert_int_equal(store_sync_seen(f, "b.local"), 0);
-    sync_store_sync_commit(4, false);
+    played_commit(4, false);
     assert_int_equal(store_sync_seen(f, "b.local"), 4);
-    store_sync_del("/skydns/local/a", 5);
-    sync_store_sync_commit(5, false);
+    played_del("/skydns/local/a", 5);
+    played_commit(5, false);
     assert_int_equal(store_sync_seen(f, "a.local"), 0);
     store_sync_full_begin();
-    sync_store_sync_commit(6, true);
+    played_commit(6, true);
     assert_int_equal(f->ready_calls, 1);
     assert_int_equal(store_sync_counts(f->sync).keys, 0);
     assert_int_equal(store_sync_counts(f->sync).revision, 6);
@@ -297,7 +226,7 @@ UNIT_TEST(test_empty_etcd_is_ready)
 {
     struct fixture *f = store_sync_setup("skydns");
     store_sync_full_begin();
-    sync_store_sync_commit(1, true);
+    played_commit(1, true);
     assert_int_equal(f->ready_calls, 1);
     assert_int_equal(store_sync_seen(f, "a.local"), 0);
     store_sync_teardown(f);
@@ -312,7 +241,7 @@ UNIT_TEST(test_ready_with_the_last_denial_about_clients)
         about_clients_count = 0;
         store_sync_set_clients(f->sync, CLIENTS_FOR_ANSWERS, false);
         store_sync_full_begin();
-        sync_store_sync_commit(1, true);
+        played_commit(1, true);
         assert_int_equal(about_clients_count, ARRAY_LEN(about_clients));
         for (size_t i = 0; i < ARRAY_LEN(about_clients); i++) {
             const struct etcd_mirror_config *keys =
@@ -340,8 +269,8 @@ UNIT_TEST(test_prefixes)
         struct fixture *f = store_sync_setup(cases[i].path);
         assert_string_equal(mirror_prefix, cases[i].prefix);
         store_sync_full_begin();
-        sync_store_sync_put(cases[i].key, good, 2);
-        sync_store_sync_commit(2, true);
+        played_put(cases[i].key, good, 2);
+        played_commit(2, true);
         assert_int_equal(store_sync_seen(f, "a.local"), 2);
         store_sync_teardown(f);
     }
@@ -353,10 +282,10 @@ UNIT_TEST(test_broken_value_is_skipped_alone)
                                          "{\"port\":70000}"};
     struct fixture *f = store_sync_setup("skydns");
     store_sync_full_begin();
-    sync_store_sync_put("/skydns/local/a", good, 2);
-    sync_store_sync_put("/skydns/local/b", broken[1], 3);
-    sync_store_sync_put("/skydns/local/c", good, 4);
-    sync_store_sync_commit(4, true);
+    played_put("/skydns/local/a", good, 2);
+    played_put("/skydns/local/b", broken[1], 3);
+    played_put("/skydns/local/c", good, 4);
+    played_commit(4, true);
     assert_int_equal(store_sync_seen(f, "a.local"), 2);
     assert_int_equal(store_sync_seen(f, "b.local"), 0);
     assert_int_equal(store_sync_seen(f, "c.local"), 4);
@@ -366,12 +295,12 @@ UNIT_TEST(test_broken_value_is_skipped_alone)
     int64_t revision = 5;
     for (size_t i = 0; i < ARRAY_LEN(broken); i++) {
         print_message("value `%s`\n", broken[i]);
-        sync_store_sync_put("/skydns/local/a", broken[i], revision);
-        sync_store_sync_commit(revision++, false);
+        played_put("/skydns/local/a", broken[i], revision);
+        played_commit(revision++, false);
         assert_int_equal(store_sync_seen(f, "a.local"), 0);
         assert_int_equal(store_sync_counts(f->sync).skipped, i + 2);
-        sync_store_sync_put("/skydns/local/a", good, revision);
-        sync_store_sync_commit(revision, false);
+        played_put("/skydns/local/a", good, revision);
+        played_commit(revision, false);
         assert_int_equal(store_sync_seen(f, "a.local"), revision++);
     }
     store_sync_teardown(f);
@@ -394,21 +323,21 @@ UNIT_TEST(test_keys_that_are_no_records)
     store_sync_full_begin();
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         print_message("key %s\n", cases[i].key);
-        sync_store_sync_put(cases[i].key, good, 2);
+        played_put(cases[i].key, good, 2);
         skipped += cases[i].is_skipped;
         assert_int_equal(store_sync_counts(f->sync).skipped, skipped);
     }
-    sync_store_sync_commit(2, true);
+    played_commit(2, true);
     assert_int_equal(store_sync_counts(f->sync).keys, 0);
     assert_int_equal(store_sync_seen(f, "config"), 0);
 
-    sync_store_sync_put("/skydns/local/config", good, 3); /* a record like any other */
-    sync_store_sync_commit(3, false);
+    played_put("/skydns/local/config", good, 3); /* a record like any other */
+    played_commit(3, false);
     assert_int_equal(store_sync_seen(f, "config.local"), 3);
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-        store_sync_del(cases[i].key, 4);
+        played_del(cases[i].key, 4);
     }
-    sync_store_sync_commit(4, false);
+    played_commit(4, false);
     assert_int_equal(store_sync_counts(f->sync).keys, 1);
     assert_int_equal(store_sync_counts(f->sync).skipped, skipped);
     store_sync_teardown(f);
@@ -430,16 +359,16 @@ UNIT_TEST(test_keys_with_a_wildcard)
         skips_wildcards = false;
         store_sync_full_begin();
         for (size_t i = 0; i < 3; i++) {
-            sync_store_sync_put(keys[i], "{\"host\":\"10.0.0.1\"}", 1);
-            sync_store_sync_put(others[i], "{\"host\":\"10.0.0.1\"}", 1);
+            played_put(keys[i], "{\"host\":\"10.0.0.1\"}", 1);
+            played_put(others[i], "{\"host\":\"10.0.0.1\"}", 1);
         }
-        sync_store_sync_commit(1, true);
+        played_commit(1, true);
         struct store_sync_counts counts = store_sync_counts(f->sync);
         assert_int_equal(counts.keys, schema ? 3 : 6);
         assert_int_equal(counts.skipped, schema ? 3 : 0);
         assert_int_equal(counts.broken, counts.skipped);
-        store_sync_del(keys[0], 2);
-        sync_store_sync_commit(2, false);
+        played_del(keys[0], 2);
+        played_commit(2, false);
         assert_int_equal(store_sync_counts(f->sync).broken, schema ? 2 : 0);
         store_sync_teardown(f);
     }
@@ -469,26 +398,26 @@ UNIT_TEST(test_the_document_is_handed_on)
     struct fixture *f = store_sync_setup("skydns");
     wanted_on_config = NULL;
     store_sync_full_begin();
-    sync_store_sync_put(key, "void", 2);
+    played_put(key, "void", 2);
     store_sync_full_begin(); /* started over */
-    sync_store_sync_put(key, "{}", 2);
+    played_put(key, "{}", 2);
     assert_int_equal(told, 0);
-    sync_store_sync_commit(2, true);
+    played_commit(2, true);
     store_sync_assert_told(1, "{}");
-    sync_store_sync_put("/skydns/local/a", good, 3);
-    sync_store_sync_commit(3, false);
+    played_put("/skydns/local/a", good, 3);
+    played_commit(3, false);
     assert_int_equal(told, 1);
-    sync_store_sync_put(key, "", 4);
-    sync_store_sync_commit(4, false);
+    played_put(key, "", 4);
+    played_commit(4, false);
     store_sync_assert_told(2, "");
-    store_sync_del(key, 5);
-    sync_store_sync_commit(5, false);
+    played_del(key, 5);
+    played_commit(5, false);
     store_sync_assert_told(3, NULL);
-    sync_store_sync_put(key, "{\"ttl\":5}", 6);
-    sync_store_sync_commit(6, false);
+    played_put(key, "{\"ttl\":5}", 6);
+    played_commit(6, false);
     store_sync_assert_told(4, "{\"ttl\":5}");
     store_sync_full_begin();
-    sync_store_sync_commit(7, true);
+    played_commit(7, true);
     store_sync_assert_told(5, NULL);
     store_sync_teardown(f);
 }
@@ -514,30 +443,30 @@ UNIT_TEST(test_broken_keys_are_remembered)
     const struct broken_table *table = store_sync_broken(f->sync);
     struct broken_seen all = {0};
     store_sync_full_begin();
-    sync_store_sync_put("/skydns/local/a", "{", 2);
-    sync_store_sync_put("/skydns/local/b", "{", 3);
-    sync_store_sync_put("/skydns/local/c", "{\"host\":\"a..b\"}", 4);
-    sync_store_sync_put("/skydns/local//d", good, 5);
-    sync_store_sync_commit(5, true);
+    played_put("/skydns/local/a", "{", 2);
+    played_put("/skydns/local/b", "{", 3);
+    played_put("/skydns/local/c", "{\"host\":\"a..b\"}", 4);
+    played_put("/skydns/local//d", good, 5);
+    played_commit(5, true);
     assert_int_equal(store_sync_counts(f->sync).broken, 4);
     assert_int_equal(store_sync_counts(f->sync).keys, 1); /* c: it may have a text */
     broken_each(table, store_sync_see_broken, &all);
     assert_int_equal(all.count, 4);
     assert_string_equal(all.key, "/skydns/local//d"); /* the newest comes last */
-    sync_store_sync_put("/skydns/local/a", good, 6);
-    store_sync_del("/skydns/local/b", 6);
-    sync_store_sync_put("/skydns/local/c", "{\"host\":\"a.b\"}", 6);
-    sync_store_sync_commit(6, false);
+    played_put("/skydns/local/a", good, 6);
+    played_del("/skydns/local/b", 6);
+    played_put("/skydns/local/c", "{\"host\":\"a.b\"}", 6);
+    played_commit(6, false);
     all = (struct broken_seen){0};
     broken_each(table, store_sync_see_broken, &all);
     assert_int_equal(all.count, 1);
     assert_string_equal(all.key, "/skydns/local//d");
     assert_non_null(strstr(all.reason, "empty label"));
-    sync_store_sync_put("/skydns/local/e", "{\"port\":-1}", 7);
-    sync_store_sync_commit(7, false);
+    played_put("/skydns/local/e", "{\"port\":-1}", 7);
+    played_commit(7, false);
     store_sync_full_begin();
-    sync_store_sync_put("/skydns/local/e", "{\"port\":-1}", 7);
-    sync_store_sync_commit(8, true);
+    played_put("/skydns/local/e", "{\"port\":-1}", 7);
+    played_commit(8, true);
     all = (struct broken_seen){0};
     broken_each(table, store_sync_see_broken, &all);
     assert_int_equal(all.count, 1);
@@ -571,27 +500,27 @@ UNIT_TEST(test_stub_zones)
     struct fixture *f = store_sync_setup("skydns");
     wanted_on_stubs = NULL;
     store_sync_full_begin();
-    sync_store_sync_put("/skydns/test/dns/stub/local/acme/1", good, 2);
-    sync_store_sync_put("/skydns/test/dns/stub/local/acme/2", "{\"text\":\"x\"}", 2);
-    sync_store_sync_put("/skydns/other/dns/stub/local/corp/1", good, 2);
-    sync_store_sync_commit(2, true);
+    played_put("/skydns/test/dns/stub/local/acme/1", good, 2);
+    played_put("/skydns/test/dns/stub/local/acme/2", "{\"text\":\"x\"}", 2);
+    played_put("/skydns/other/dns/stub/local/corp/1", good, 2);
+    played_commit(2, true);
     assert_stubs(0, 0);
     store_sync_set_stubs(f->sync, true);
     assert_stubs(1, 1);
     assert_int_equal(store_sync_counts(f->sync).broken, 1);
-    sync_store_sync_put("/skydns/test/dns/stub/local/more/1", good, 3);
+    played_put("/skydns/test/dns/stub/local/more/1", good, 3);
     assert_stubs(1, 1);
-    sync_store_sync_commit(3, false);
+    played_commit(3, false);
     assert_stubs(2, 2);
-    sync_store_sync_put("/skydns/test/web", good, 4);
-    sync_store_sync_commit(4, false);
+    played_put("/skydns/test/web", good, 4);
+    played_commit(4, false);
     store_sync_full_begin(); /* the same again: what is broken is still known */
-    sync_store_sync_put("/skydns/test/dns/stub/local/acme/1", good, 2);
-    sync_store_sync_put("/skydns/test/dns/stub/local/acme/2", "{\"text\":\"x\"}", 2);
-    sync_store_sync_put("/skydns/test/dns/stub/local/more/1", good, 3);
-    sync_store_sync_put("/skydns/other/dns/stub/local/corp/1", good, 2);
-    sync_store_sync_put("/skydns/test/web", good, 4);
-    sync_store_sync_commit(5, true);
+    played_put("/skydns/test/dns/stub/local/acme/1", good, 2);
+    played_put("/skydns/test/dns/stub/local/acme/2", "{\"text\":\"x\"}", 2);
+    played_put("/skydns/test/dns/stub/local/more/1", good, 3);
+    played_put("/skydns/other/dns/stub/local/corp/1", good, 2);
+    played_put("/skydns/test/web", good, 4);
+    played_commit(5, true);
     assert_stubs(2, 2);
     assert_int_equal(store_sync_counts(f->sync).broken, 1);
     store_sync_set_domains(f->sync, &domains[1], 1, false);
@@ -607,20 +536,20 @@ UNIT_TEST(test_reading_again)
 {
     struct fixture *f = store_sync_setup("skydns");
     store_sync_full_begin();
-    sync_store_sync_put("/skydns/local/stays", good, 2);
-    sync_store_sync_put("/skydns/local/goes", good, 3);
-    sync_store_sync_commit(3, true);
+    played_put("/skydns/local/stays", good, 2);
+    played_put("/skydns/local/goes", good, 3);
+    played_commit(3, true);
 
     store_sync_full_begin();
-    sync_store_sync_put("/skydns/local/stays", good, 2);
-    sync_store_sync_put("/skydns/local/void", good, 8);
+    played_put("/skydns/local/stays", good, 2);
+    played_put("/skydns/local/void", good, 8);
     store_sync_full_begin(); /* the connection was lost in between */
     assert_int_equal(store_sync_seen(f, "goes.local"), 3);
-    sync_store_sync_put("/skydns/local/comes", good, 9);
-    sync_store_sync_put("/skydns/local/stays", good, 2);
+    played_put("/skydns/local/comes", good, 9);
+    played_put("/skydns/local/stays", good, 2);
     assert_int_equal(store_sync_seen(f, "stays.local"), 2);
     assert_int_equal(store_sync_seen(f, "comes.local"), 0);
-    sync_store_sync_commit(9, true);
+    played_commit(9, true);
     assert_int_equal(store_sync_seen(f, "stays.local"), 2);
     assert_int_equal(store_sync_seen(f, "comes.local"), 9);
     assert_int_equal(store_sync_seen(f, "goes.local"), 0);
@@ -628,9 +557,9 @@ UNIT_TEST(test_reading_again)
     assert_int_equal(store_sync_counts(f->sync).published, 2);
 
     store_sync_full_begin(); /* nothing changed: nothing to publish */
-    sync_store_sync_put("/skydns/local/stays", good, 2);
-    sync_store_sync_put("/skydns/local/comes", good, 9);
-    sync_store_sync_commit(12, true);
+    played_put("/skydns/local/stays", good, 2);
+    played_put("/skydns/local/comes", good, 9);
+    played_commit(12, true);
     assert_int_equal(store_sync_counts(f->sync).published, 2);
     assert_int_equal(store_sync_counts(f->sync).revision, 12);
     store_sync_teardown(f);
@@ -642,31 +571,31 @@ UNIT_TEST(test_another_store)
 {
     struct fixture *f = store_sync_setup("skydns");
     store_sync_full_begin();
-    sync_store_sync_put("/skydns/local/same", good, 2);
-    sync_store_sync_put("/skydns/local/late", good, 3);
-    sync_store_sync_put("/skydns/local/orphan", good, 4);
-    sync_store_sync_commit(4, true);
+    played_put("/skydns/local/same", good, 2);
+    played_put("/skydns/local/late", good, 3);
+    played_put("/skydns/local/orphan", good, 4);
+    played_commit(4, true);
 
     full_begin_keeping();
-    sync_store_sync_put("/skydns/local/same", good, 1);
-    sync_store_sync_put("/skydns/local/new", good, 2);
-    sync_store_sync_commit(2, true);
+    played_put("/skydns/local/same", good, 1);
+    played_put("/skydns/local/new", good, 2);
+    played_commit(2, true);
     assert_int_equal(store_sync_seen(f, "same.local"), 1);
     assert_int_equal(store_sync_seen(f, "new.local"), 2);
     assert_int_equal(store_sync_seen(f, "late.local"), 3);
     assert_int_equal(store_sync_seen(f, "orphan.local"), 4);
     assert_int_equal(store_sync_counts(f->sync).revision, 2);
-    sync_store_sync_put("/skydns/local/late", good, 3);
-    store_sync_del("/skydns/local/new", 3);
-    sync_store_sync_commit(3, false);
+    played_put("/skydns/local/late", good, 3);
+    played_del("/skydns/local/new", 3);
+    played_commit(3, false);
     assert_int_equal(store_sync_seen(f, "new.local"), 0);
     assert_int_equal(store_sync_seen(f, "orphan.local"), 4);
 
     uint64_t published = store_sync_counts(f->sync).published;
     store_sync_full_begin();
-    sync_store_sync_put("/skydns/local/same", good, 1);
-    sync_store_sync_put("/skydns/local/late", good, 3);
-    sync_store_sync_commit(9, true);
+    played_put("/skydns/local/same", good, 1);
+    played_put("/skydns/local/late", good, 3);
+    played_commit(9, true);
     assert_int_equal(store_sync_counts(f->sync).published, published + 1);
     assert_int_equal(store_sync_seen(f, "same.local"), 1);
     assert_int_equal(store_sync_seen(f, "late.local"), 3);
@@ -690,7 +619,7 @@ static void store_sync_on_completeness(void *data)
 
 static bool sync_store_sync_is_incomplete(const struct fixture *f, const char *domain)
 {
-    struct dname name = store_sync_name_of(domain);
+    struct dname name = played_domain(domain);
     return store_sync_is_incomplete(f->sync, &name);
 }
 
@@ -698,10 +627,10 @@ static void whole_read(const char *id, const char *key, int64_t revision)
 {
     store_sync_full_begin();
     if (key) {
-        sync_store_sync_put(key, good, revision);
+        played_put(key, good, revision);
     }
-    store_sync_store_key(id, true);
-    sync_store_sync_commit(revision, true);
+    played_store_key(id, true);
+    played_commit(revision, true);
 }
 
 static struct fixture *setup_keys(bool is_required, size_t count)
@@ -721,7 +650,7 @@ static void teardown_keys(struct fixture *f)
     requires_store_key = false;
     domain_count = 1;
     wanted_on_completeness = NULL;
-    mirror_counts = (struct etcd_mirror_counts){.events = 7};
+    mirror_counts = (struct etcd_mirror_counts){0};
     store_sync_teardown(f);
 }
 
@@ -734,9 +663,9 @@ UNIT_TEST(test_a_lost_store_key)
     assert_int_equal(f->ready_calls, 1);
     assert_false(sync_store_sync_is_incomplete(f, "test."));
     full_begin_keeping();
-    store_sync_store_key("", true);
+    played_store_key("", true);
     mirror_counts.is_holding_old = true;
-    sync_store_sync_commit(1, true);
+    played_commit(1, true);
     assert_false(sync_store_sync_is_incomplete(f, "test."));
     assert_int_equal(tellings, 0);
 
@@ -747,7 +676,7 @@ UNIT_TEST(test_a_lost_store_key)
     assert_int_equal(seen_when_told, 3);
     assert_int_equal(store_sync_seen(f, "web.test"), 0);
 
-    store_sync_store_key("two", false); /* the records before it may still be on their way */
+    played_store_key("two", false); /* the records before it may still be on their way */
     assert_int_equal(rereads, 1);
     assert_true(sync_store_sync_is_incomplete(f, "test."));
     whole_read("two", "/skydns/test/web", 5);
@@ -756,7 +685,7 @@ UNIT_TEST(test_a_lost_store_key)
     assert_int_equal(seen_when_told, 5);
     assert_int_equal(f->ready_calls, 1);
 
-    store_sync_store_key("", false); /* deleted from the same store */
+    played_store_key("", false); /* deleted from the same store */
     assert_true(sync_store_sync_is_incomplete(f, "test."));
     teardown_keys(f);
 }
@@ -767,13 +696,13 @@ UNIT_TEST(test_never_a_store_key)
     struct fixture *f = setup_keys(false, 1);
     whole_read("", "/skydns/test/web", 3);
     full_begin_keeping();
-    store_sync_store_key("", true);
-    sync_store_sync_commit(1, true);
+    played_store_key("", true);
+    played_commit(1, true);
     whole_read("", NULL, 1);
     assert_false(sync_store_sync_is_incomplete(f, "test."));
     assert_int_equal(tellings, 0);
     assert_int_equal(f->ready_calls, 1);
-    store_sync_store_key("one", false); /* kube2sky comes: no need to read again */
+    played_store_key("one", false); /* kube2sky comes: no need to read again */
     assert_int_equal(rereads, 0);
     teardown_keys(f);
 }
@@ -781,7 +710,7 @@ UNIT_TEST(test_never_a_store_key)
 UNIT_TEST(test_a_required_store_key)
 {
     struct fixture *f = setup_keys(true, 1);
-    struct dname other = store_sync_name_of("new.test.");
+    struct dname other = played_domain("new.test.");
     whole_read("", "/skydns/test/web", 3);
     assert_int_equal(f->ready_calls, 0);
     assert_true(sync_store_sync_is_incomplete(f, "test."));
@@ -789,7 +718,7 @@ UNIT_TEST(test_a_required_store_key)
     assert_int_equal(store_sync_seen(f, "web.test"), 3);
     whole_read("", NULL, 4);
     assert_int_equal(f->ready_calls, 0);
-    store_sync_store_key("one", false);
+    played_store_key("one", false);
     assert_int_equal(f->ready_calls, 0);
     whole_read("one", "/skydns/test/web", 5);
     assert_int_equal(f->ready_calls, 1);
@@ -809,7 +738,7 @@ UNIT_TEST(test_two_domains)
     assert_int_equal(f->ready_calls, 0);
     assert_true(!sync_store_sync_is_incomplete(f, "test.") &&
                 sync_store_sync_is_incomplete(f, "other."));
-    store_sync_other_store_key("one");
+    played_other_store_key("one");
     assert_int_equal(rereads, 1);
     assert_true(sync_store_sync_is_incomplete(f, "other."));
     whole_read("one", "/skydns/test/web", 4);
@@ -819,13 +748,13 @@ UNIT_TEST(test_two_domains)
     store_sync_set_domains(f->sync, domains, 2, false);
     full_begin_keeping(); /* another store: the other domain's key is read again */
     assert_int_equal(mirrors, 2);
-    store_sync_store_key("two", true);
-    sync_store_sync_commit(1, true);
+    played_store_key("two", true);
+    played_commit(1, true);
     assert_true(!sync_store_sync_is_incomplete(f, "test.") &&
                 sync_store_sync_is_incomplete(f, "other."));
-    store_sync_other_store_key("");
+    played_other_store_key("");
     assert_true(sync_store_sync_is_incomplete(f, "other."));
-    store_sync_other_store_key("two");
+    played_other_store_key("two");
     whole_read("two", "/skydns/test/web", 6);
     assert_false(sync_store_sync_is_incomplete(f, "other."));
 
@@ -864,12 +793,12 @@ UNIT_TEST(test_garbage_is_fetched_later)
     struct fixture *f = store_sync_setup("skydns");
     mirror.state(mirror.data, NULL); /* no outage, so no timer of one */
     store_sync_full_begin();
-    sync_store_sync_commit(1, true);
+    played_commit(1, true);
     ev_run(f->loop, 0); /* no garbage, so no timer: returns at once */
 
     (void)publisher_enter(f->reader);
-    sync_store_sync_put("/skydns/local/a", good, 2);
-    sync_store_sync_commit(2, false);
+    played_put("/skydns/local/a", good, 2);
+    played_commit(2, false);
     ev_run(f->loop, EVRUN_ONCE);
     assert_true(publisher_reclaim(f->publisher));
     publisher_leave(f->reader);
@@ -887,7 +816,7 @@ UNIT_TEST(test_lines_about_broken_values_are_few)
     log_capture_begin(&c);
     store_sync_full_begin();
     for (int i = 0; i < 1000; i++) {
-        sync_store_sync_put("/skydns/local/a", "{", 2);
+        played_put("/skydns/local/a", "{", 2);
     }
     log_capture_end(&c);
     assert_true(log_occurrences(c.text, "\n") <= 20); /* ten a minute, and the test may span two */

@@ -1,5 +1,5 @@
 /* store_sync from a snapshot and into one, with a fake mirror: this file defines etcd_mirror_start
- * and the others. With a real etcd: test_store_sync_etcd.c. */
+ * and _stop. With a real etcd: test_store_sync_etcd.c. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,18 +16,12 @@
 #include "tests/support/skydns/snapshot_copy.h"
 #include "tests/support/test_clock.h"
 #include "tests/support/unit_test.h"
+#include "tests/unit/skydns/sync/played_mirror.h"
 
 /* ---- The mirror ---- */
 
-static struct etcd_mirror_config mirror;
-static struct etcd_mirror_config other_key; /* of the second domain */
-static struct etcd_mirror_counts mirror_counts;
-static bool can_save_mirror = true;
-static unsigned rereads, other_starts;
-static char main_mirror, key_mirror; /* what the pointers point to */
-static char resumed_from[64];        /* what `saved` said */
-
-static const char evidence[] = "evidence"; /* what it saves */
+static unsigned other_starts;
+static char resumed_from[64]; /* what `saved` said */
 
 struct etcd_mirror *etcd_mirror_start(struct etcd *etcd, const struct etcd_mirror_config *config)
 {
@@ -47,66 +41,10 @@ void etcd_mirror_stop(struct etcd_mirror *stopped)
 {
 }
 
-struct etcd_mirror_counts etcd_mirror_counts(const struct etcd_mirror *asked)
-{
-    assert_ptr_equal(asked, &main_mirror);
-    return mirror_counts;
-}
-
-void etcd_mirror_reread(struct etcd_mirror *asked)
-{
-    assert_ptr_equal(asked, &main_mirror);
-    rereads++;
-}
-
-const char *etcd_mirror_cause_text(enum etcd_mirror_cause cause)
-{
-    return cause == ETCD_MIRROR_FIRST ? "first" : "another";
-}
-
-bool etcd_mirror_save(const struct etcd_mirror *asked, struct buf *out)
-{
-    assert_ptr_equal(asked, &main_mirror);
-    buf_append_str(out, can_save_mirror ? evidence : "");
-    return can_save_mirror;
-}
-
-bool etcd_mirror_is_saved(struct slice saved)
-{
-    return slice_equal(saved, slice_str(evidence));
-}
-
-static void store_sync_saved_put(const char *key, const char *value, int64_t revision)
-{
-    struct etcd_kv kv = {
-        .key = slice_str(key), .value = slice_str(value), .mod_revision = revision};
-    mirror.put(mirror.data, &kv);
-}
-
-static void store_sync_saved_del(const char *key, int64_t revision)
-{
-    mirror.del(mirror.data, slice_str(key), revision);
-}
-
 static void store_sync_saved_full_begin(enum etcd_mirror_cause cause, bool keeps_old)
 {
     const struct etcd_mirror_read read = {.cause = cause, .keeps_old = keeps_old, .reason = ""};
     mirror.full_begin(mirror.data, &read);
-}
-
-static void store_sync_saved_store_key(const char *id, bool has_read)
-{
-    mirror.store_key_seen(mirror.data, slice_str(id), has_read);
-}
-
-static void store_sync_saved_other_store_key(const char *id)
-{
-    other_key.store_key_seen(other_key.data, slice_str(id), false);
-}
-
-static void store_sync_saved_commit(int64_t revision, bool full)
-{
-    mirror.commit(mirror.data, revision, full);
 }
 
 static void store_sync_saved_catch_up(void)
@@ -138,13 +76,6 @@ static bool requires_store_key;
 static char calls[64];
 static char document[64];
 static size_t stub_zones;
-
-static struct dname store_sync_saved_name_of(const char *text)
-{
-    struct dname name;
-    assert_true(dname_from_text(slice_str(text), &name));
-    return name;
-}
 
 static void store_sync_saved_called(char what)
 {
@@ -178,8 +109,7 @@ static void store_sync_saved_on_ready(void *data)
 
 static void store_sync_saved_begin(struct snapshot_content *start)
 {
-    const struct dname domains[] = {store_sync_saved_name_of("test."),
-                                    store_sync_saved_name_of("other.")};
+    const struct dname domains[] = {played_domain("test."), played_domain("other.")};
     memset(calls, 0, sizeof(calls));
     rereads = other_starts = 0;
     loop = ev_loop_new(0);
@@ -268,7 +198,7 @@ UNIT_TESTS_EACH(store_sync_saved_setup, store_sync_saved_teardown)
 /* The mod_revision of the record a reader finds; 0 = no such record, -1 = no store yet. */
 static int64_t store_sync_saved_seen(const char *text)
 {
-    struct dname name = store_sync_saved_name_of(text);
+    struct dname name = played_domain(text);
     int64_t revision = -1;
     const struct store *store = publisher_enter(reader);
     if (store) {
@@ -282,7 +212,7 @@ static int64_t store_sync_saved_seen(const char *text)
 
 static bool store_sync_saved_is_incomplete(const char *domain)
 {
-    struct dname name = store_sync_saved_name_of(domain);
+    struct dname name = played_domain(domain);
     return store_sync_is_incomplete(synced, &name);
 }
 
@@ -296,13 +226,13 @@ static const char good[] = "{\"host\":\"10.0.0.1\"}";
 
 static void store_sync_saved_put_all(void)
 {
-    store_sync_saved_put("/skydns/test/web", good, 2);
-    store_sync_saved_put("/skydns/test/goes", good, 3);
-    store_sync_saved_put("/skydns/test/bad", "{", 4);
-    store_sync_saved_put("/skydns/test//name", good, 5);
-    store_sync_saved_put("/skydns/config", "{\"ttl\":5}", 6);
-    store_sync_saved_put("/skydns/test/dns/stub/local/acme/1", good, 7);
-    store_sync_saved_put("/skydns/test/dns/stub/local/corp/1", "{\"text\":\"x\"}", 8);
+    played_put("/skydns/test/web", good, 2);
+    played_put("/skydns/test/goes", good, 3);
+    played_put("/skydns/test/bad", "{", 4);
+    played_put("/skydns/test//name", good, 5);
+    played_put("/skydns/config", "{\"ttl\":5}", 6);
+    played_put("/skydns/test/dns/stub/local/acme/1", good, 7);
+    played_put("/skydns/test/dns/stub/local/corp/1", "{\"text\":\"x\"}", 8);
 }
 
 /* A whole content, confirmed. */
@@ -310,8 +240,8 @@ static void store_sync_saved_read_all(const char *id)
 {
     store_sync_saved_full_begin(ETCD_MIRROR_FIRST, false);
     store_sync_saved_put_all();
-    store_sync_saved_store_key(id, true);
-    store_sync_saved_commit(9, true);
+    played_store_key(id, true);
+    played_commit(9, true);
     store_sync_saved_catch_up();
 }
 
@@ -329,7 +259,7 @@ UNIT_TEST(test_everything_is_there_at_once)
     log_capture_end(&c);
     print_message("%s", c.text);
     assert_int_equal(log_occurrences(c.text, "records re"), 0); /* read, reread */
-    assert_string_equal(resumed_from, evidence);
+    assert_string_equal(resumed_from, saved_mirror);
     assert_true(store_sync_is_ready(synced));
     assert_string_equal(calls, "sr"); /* the document is the caller's */
     assert_int_equal(stub_zones, 2);
@@ -359,13 +289,13 @@ UNIT_TEST(test_changes_are_applied)
 {
     store_sync_saved_read_all("one");
     store_sync_saved_restart();
-    store_sync_saved_put("/skydns/test/bad", good, 10);
-    store_sync_saved_put("/skydns/test/web", "{", 10);
-    store_sync_saved_del("/skydns/test/goes", 10);
-    store_sync_saved_put("/skydns/test/new", good, 10);
-    store_sync_saved_del("/skydns/test//name", 10);
-    store_sync_saved_put("/skydns/config", "{\"ttl\":6}", 10);
-    store_sync_saved_commit(10, false);
+    played_put("/skydns/test/bad", good, 10);
+    played_put("/skydns/test/web", "{", 10);
+    played_del("/skydns/test/goes", 10);
+    played_put("/skydns/test/new", good, 10);
+    played_del("/skydns/test//name", 10);
+    played_put("/skydns/config", "{\"ttl\":6}", 10);
+    played_commit(10, false);
     assert_int_equal(store_sync_saved_seen("bad.test"), 10);
     assert_int_equal(store_sync_saved_seen("web.test"), 0);
     assert_int_equal(store_sync_saved_seen("goes.test"), 0);
@@ -373,9 +303,9 @@ UNIT_TEST(test_changes_are_applied)
     assert_int_equal(store_sync_counts(synced).broken, 2); /* web, and the stub zone's */
     assert_string_equal(calls, "srd");
     assert_string_equal(document, "{\"ttl\":6}");
-    store_sync_saved_put("/skydns/test/dns/stub/local/more/1", good, 11);
-    store_sync_saved_del("/skydns/config", 11);
-    store_sync_saved_commit(11, false);
+    played_put("/skydns/test/dns/stub/local/more/1", good, 11);
+    played_del("/skydns/config", 11);
+    played_commit(11, false);
     assert_string_equal(calls, "srdds");
     assert_string_equal(document, "none");
     assert_int_equal(stub_zones, 3);
@@ -389,12 +319,12 @@ UNIT_TEST(test_a_full_read)
     store_sync_saved_restart();
     log_capture_begin(&c);
     store_sync_saved_full_begin(ETCD_MIRROR_FIRST, false);
-    store_sync_saved_put("/skydns/test/web", good, 2);
-    store_sync_saved_put("/skydns/test/new", good, 12);
-    store_sync_saved_put("/skydns/test/bad", "{", 4);
+    played_put("/skydns/test/web", good, 2);
+    played_put("/skydns/test/new", good, 12);
+    played_put("/skydns/test/bad", "{", 4);
     assert_int_equal(store_sync_saved_seen("goes.test"), 3);
-    store_sync_saved_store_key("one", true);
-    store_sync_saved_commit(12, true);
+    played_store_key("one", true);
+    played_commit(12, true);
     log_capture_end(&c);
     assert_int_equal(
         log_occurrences(c.text, "records read keys=2 skipped=1 revision=12 cause=first\n"), 1);
@@ -418,10 +348,10 @@ UNIT_TEST(test_another_store)
     store_sync_saved_read_all("one");
     store_sync_saved_restart();
     store_sync_saved_full_begin(ETCD_MIRROR_OTHER_STORE, true);
-    store_sync_saved_put("/skydns/test/web", good, 1);
-    store_sync_saved_store_key("", true);
+    played_put("/skydns/test/web", good, 1);
+    played_store_key("", true);
     mirror_counts.is_holding_old = true;
-    store_sync_saved_commit(1, true);
+    played_commit(1, true);
     store_sync_saved_catch_up();
     assert_int_equal(store_sync_saved_seen("web.test"), 1);
     assert_int_equal(store_sync_saved_seen("goes.test"), 3);
@@ -431,8 +361,8 @@ UNIT_TEST(test_another_store)
     assert_false(store_sync_saved_is_incomplete("test."));
     mirror_counts.is_holding_old = false; /* stale-max */
     store_sync_saved_full_begin(ETCD_MIRROR_STALE, false);
-    store_sync_saved_store_key("", true);
-    store_sync_saved_commit(2, true);
+    played_store_key("", true);
+    played_commit(2, true);
     assert_int_equal(store_sync_saved_seen("goes.test"), 0);
     assert_true(store_sync_saved_is_incomplete("test."));
 }
@@ -440,14 +370,14 @@ UNIT_TEST(test_another_store)
 UNIT_TEST(test_an_empty_store)
 {
     store_sync_saved_full_begin(ETCD_MIRROR_FIRST, false);
-    store_sync_saved_store_key("", true);
-    store_sync_saved_commit(1, true);
+    played_store_key("", true);
+    played_commit(1, true);
     store_sync_saved_catch_up();
     store_sync_saved_restart();
     assert_string_equal(calls, "r");
     assert_int_equal(store_sync_saved_seen("web.test"), 0);
-    store_sync_saved_put("/skydns/test/web", good, 2);
-    store_sync_saved_commit(2, false);
+    played_put("/skydns/test/web", good, 2);
+    played_commit(2, false);
     assert_int_equal(store_sync_saved_seen("web.test"), 2);
     assert_string_equal(calls, "r");
 }
@@ -458,20 +388,20 @@ UNIT_TEST(test_a_store_key_gone_while_away)
 {
     store_sync_saved_read_all("one");
     store_sync_saved_restart();
-    store_sync_saved_store_key("", false);
+    played_store_key("", false);
     assert_true(store_sync_saved_is_incomplete("test."));
     assert_string_equal(calls, "src");
     store_sync_saved_catch_up();
     store_sync_saved_restart();
     assert_true(store_sync_saved_is_incomplete("test."));
     assert_string_equal(calls, "csr"); /* before the version, which may lack records */
-    store_sync_saved_store_key("two", false);
+    played_store_key("two", false);
     assert_int_equal(rereads, 1);
     assert_true(store_sync_saved_is_incomplete("test."));
     store_sync_saved_full_begin(ETCD_MIRROR_COMPLETE, false);
     store_sync_saved_put_all();
-    store_sync_saved_store_key("two", true);
-    store_sync_saved_commit(20, true);
+    played_store_key("two", true);
+    played_commit(20, true);
     assert_false(store_sync_saved_is_incomplete("test."));
 }
 
@@ -481,9 +411,9 @@ UNIT_TEST(test_never_a_store_key)
     store_sync_saved_read_all("");
     store_sync_saved_restart();
     assert_false(store_sync_saved_is_incomplete("test."));
-    store_sync_saved_store_key("", false);
+    played_store_key("", false);
     assert_false(store_sync_saved_is_incomplete("test."));
-    store_sync_saved_store_key("one", false);
+    played_store_key("one", false);
     assert_int_equal(rereads, 0);
 }
 
@@ -497,8 +427,8 @@ UNIT_TEST(test_required_store_keys)
     assert_int_equal(store_sync_saved_seen("web.test"), 2);
     store_sync_saved_full_begin(ETCD_MIRROR_COMPLETE, false);
     store_sync_saved_put_all();
-    store_sync_saved_store_key("one", true);
-    store_sync_saved_commit(20, true);
+    played_store_key("one", true);
+    played_commit(20, true);
     store_sync_saved_catch_up();
     assert_true(store_sync_is_ready(synced));
     store_sync_saved_restart();
@@ -508,31 +438,30 @@ UNIT_TEST(test_required_store_keys)
 
 UNIT_TEST(test_two_domains)
 {
-    const struct dname both[] = {store_sync_saved_name_of("test."),
-                                 store_sync_saved_name_of("other.")};
+    const struct dname both[] = {played_domain("test."), played_domain("other.")};
     store_sync_saved_read_all("one");
     store_sync_set_domains(synced, both, 2, false);
-    store_sync_saved_other_store_key("one");
+    played_other_store_key("one");
     domain_count = 2;
     store_sync_saved_restart();
     assert_false(store_sync_saved_is_incomplete("other."));
-    store_sync_saved_other_store_key("one"); /* its mirror answers */
+    played_other_store_key("one"); /* its mirror answers */
     assert_int_equal(rereads, 0);
     assert_false(store_sync_saved_is_incomplete("other."));
-    store_sync_saved_other_store_key("");
+    played_other_store_key("");
     assert_true(store_sync_saved_is_incomplete("other."));
-    store_sync_saved_other_store_key("two"); /* counts once all is read again */
+    played_other_store_key("two"); /* counts once all is read again */
     assert_int_equal(rereads, 1);
     store_sync_saved_catch_up();
     store_sync_saved_restart();
     assert_true(store_sync_saved_is_incomplete("other."));
     assert_false(store_sync_saved_is_incomplete("test."));
-    store_sync_saved_other_store_key("two");
+    played_other_store_key("two");
     assert_int_equal(rereads, 1);
     store_sync_saved_full_begin(ETCD_MIRROR_COMPLETE, false);
     store_sync_saved_put_all();
-    store_sync_saved_store_key("one", true);
-    store_sync_saved_commit(20, true);
+    played_store_key("one", true);
+    played_commit(20, true);
     store_sync_saved_catch_up();
     assert_false(store_sync_saved_is_incomplete("other."));
 
@@ -543,23 +472,22 @@ UNIT_TEST(test_two_domains)
     store_sync_set_domains(synced, both, 2, false);
     assert_int_equal(other_starts, 1);
     assert_false(store_sync_saved_is_incomplete("other."));
-    store_sync_saved_other_store_key("");
+    played_other_store_key("");
     assert_true(store_sync_saved_is_incomplete("other."));
 }
 
 /* A domain of an earlier store is none of this one. */
 UNIT_TEST(test_a_domain_that_comes_after_another_store)
 {
-    const struct dname both[] = {store_sync_saved_name_of("test."),
-                                 store_sync_saved_name_of("other.")};
+    const struct dname both[] = {played_domain("test."), played_domain("other.")};
     store_sync_saved_read_all("one");
     store_sync_set_domains(synced, both, 2, false);
-    store_sync_saved_other_store_key("one");
+    played_other_store_key("one");
     store_sync_saved_restart();
     store_sync_saved_full_begin(ETCD_MIRROR_OTHER_STORE, false);
     store_sync_saved_put_all();
-    store_sync_saved_store_key("two", true);
-    store_sync_saved_commit(20, true);
+    played_store_key("two", true);
+    played_commit(20, true);
     store_sync_set_domains(synced, both, 2, false);
     assert_true(store_sync_saved_is_incomplete("other."));
 }
@@ -569,8 +497,8 @@ UNIT_TEST(test_keys_of_another_domain)
 {
     static struct log_capture c;
     store_sync_saved_full_begin(ETCD_MIRROR_FIRST, false);
-    store_sync_saved_put("/skydns/local/cluster/svc/n/web", good, 2);
-    store_sync_saved_commit(2, true);
+    played_put("/skydns/local/cluster/svc/n/web", good, 2);
+    played_commit(2, true);
     store_sync_saved_catch_up();
     log_capture_begin(&c);
     store_sync_saved_restart();
@@ -589,7 +517,7 @@ UNIT_TEST(test_what_cannot_be_saved)
     assert_false(can_save());
     store_sync_saved_full_begin(ETCD_MIRROR_FIRST, false);
     store_sync_saved_put_all();
-    store_sync_saved_commit(9, true);
+    played_commit(9, true);
     assert_false(can_save()); /* what was put meanwhile is not there */
     store_sync_saved_catch_up();
     assert_true(can_save());
@@ -600,15 +528,15 @@ UNIT_TEST(test_what_cannot_be_saved)
     store_sync_saved_lose();
     assert_false(can_save());
     store_sync_saved_full_begin(ETCD_MIRROR_FIRST, false);
-    store_sync_saved_commit(10, true);
+    played_commit(10, true);
     assert_true(can_save());
     can_save_mirror = false;
     assert_false(can_save());
     can_save_mirror = true;
     store_sync_saved_restart();
     assert_false(can_save()); /* a snapshot's snapshot */
-    store_sync_saved_put("/skydns/test/new", good, 11);
-    store_sync_saved_commit(11, false);
+    played_put("/skydns/test/new", good, 11);
+    played_commit(11, false);
     assert_false(can_save());
     store_sync_saved_catch_up();
     assert_true(can_save());
@@ -650,18 +578,18 @@ UNIT_TEST(test_changes_are_counted)
     uint64_t changes = store_sync_changes(synced);
     assert_true(changes > 0);
     store_sync_saved_lose();
-    store_sync_saved_store_key("one", false);
+    played_store_key("one", false);
     store_sync_saved_catch_up();
     assert_int_equal(store_sync_changes(synced), changes);
-    store_sync_saved_store_key("two", false);
+    played_store_key("two", false);
     assert_true(store_sync_changes(synced) > changes);
     changes = store_sync_changes(synced);
-    store_sync_saved_put("/skydns/test/bad", "[", 10); /* no new version, but a new revision */
-    store_sync_saved_commit(10, false);
+    played_put("/skydns/test/bad", "[", 10); /* no new version, but a new revision */
+    played_commit(10, false);
     assert_true(store_sync_changes(synced) > changes);
     store_sync_saved_restart();
     changes = store_sync_changes(synced);
-    store_sync_saved_store_key("two", false);
+    played_store_key("two", false);
     store_sync_saved_catch_up();
     changes = store_sync_changes(synced) - changes;
     assert_true(changes <= 1); /* the store key is seen for the first time */
@@ -690,7 +618,7 @@ UNIT_TEST(test_when_etcd_was_heard)
     test_clock_stop();
     assert_int_equal(store_sync_heard_ms(synced), 0);
     store_sync_saved_full_begin(ETCD_MIRROR_FIRST, false);
-    store_sync_saved_commit(9, true);
+    played_commit(9, true);
     mirror.state(mirror.data, NULL);
     assert_int_equal(store_sync_heard_ms(synced), 0); /* not all of it yet */
     mirror.caught_up(mirror.data);
