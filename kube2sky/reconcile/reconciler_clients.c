@@ -3,6 +3,7 @@
 #include "kube2sky/naming/client_keys.h"
 #include "kube2sky/naming/contract.h"
 #include "kube2sky/reconcile/reconciler_internal.h"
+#include "kube2sky/reconcile/refusal_internal.h"
 
 static const enum owner_class classes[CLIENT_KEYS_PARTS] = {
     [CLIENT_KEYS_NODE_ADDRESS] = OWNER_NODE_ADDRESS,
@@ -101,7 +102,7 @@ bool reconciler_explain_clients(const struct reconciler *r, struct buf *out)
         return true;
     }
     for (int i = 0; i < CLIENT_KEYS_PARTS; i++) {
-        if (owners_in(r->owners, classes[i], OWNER_REFUSED) && r->config.client_keys) {
+        if (refusals_of(r->refusals, classes[i]) && r->config.client_keys) {
             struct slice tree = client_keys_tree(r->config.client_keys, (enum client_keys_part)i);
             buf_append_str(out, "keys about clients cannot be written below ");
             buf_append_slice(out, tree);
@@ -109,12 +110,12 @@ bool reconciler_explain_clients(const struct reconciler *r, struct buf *out)
             return true;
         }
     }
-    if (owners_in(r->owners, OWNER_IMPORT_VISIBLE, OWNER_REFUSED)) {
+    if (refusals_of(r->refusals, OWNER_IMPORT_VISIBLE)) {
         buf_printf(out, "keys about clients cannot be written below %s: %s",
                    r->ownership.import_visible, r->refused[OWNER_IMPORT_VISIBLE].msg);
         return true;
     }
-    if (owners_in(r->owners, OWNER_TOPOLOGY, OWNER_REFUSED)) {
+    if (refusals_of(r->refusals, OWNER_TOPOLOGY)) {
         buf_printf(out, "zones of addresses cannot be written below %s" TOPOLOGY_PREFIX ": %s",
                    r->ownership.beside, r->refused[OWNER_TOPOLOGY].msg);
         return true;

@@ -9,7 +9,6 @@
 #include "common/base/log.h"
 #include "common/base/timer.h"
 #include "common/base/xalloc.h"
-#include "kube2sky/reconcile/owners_internal.h"
 
 enum { BETWEEN_RETRIES_MS = 1000 };
 
@@ -25,6 +24,7 @@ struct refusals {
     struct refusals_config config;
     LIST_HEAD(, refusal) all;
     size_t count;
+    size_t of_class[OWNER_CLASSES];
     size_t in_a_row;
     int64_t retried_ms;
 };
@@ -42,6 +42,7 @@ static void refusal_forget(struct refusal *refusal)
     ev_timer_stop(refusals->config.loop, &refusal->timer);
     LIST_REMOVE(refusal, entry);
     refusals->count--;
+    refusals->of_class[refusal->owner->class]--;
     refusal->owner->refusal = NULL;
     free(refusal);
 }
@@ -71,6 +72,7 @@ static struct refusal *refusal_begin(struct refusals *refusals, struct owner *ow
     refusal->owner = owner;
     LIST_INSERT_HEAD(&refusals->all, refusal, entry);
     refusals->count++;
+    refusals->of_class[owner->class]++;
     backoff_init(&refusal->backoff, BACKOFF_REMOTE_FIRST_MS, BACKOFF_REFUSED_MAX_MS);
     timer_init(&refusal->timer, refusal_on_timer, refusal);
     owner->refusal = refusal;
@@ -103,6 +105,11 @@ int64_t refusal_wait_ms(const struct owner *owner)
         return 0;
     }
     return (int64_t)(ev_timer_remaining(refusal->refusals->config.loop, &refusal->timer) * 1000.0);
+}
+
+size_t refusals_of(const struct refusals *refusals, enum owner_class class)
+{
+    return refusals->of_class[class];
 }
 
 void refusal_end(struct refusals *refusals, struct owner *owner)

@@ -8,7 +8,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct owner;
+#include "kube2sky/reconcile/owners_internal.h"
+
 struct refusal;
 struct refusals;
 
@@ -36,6 +37,9 @@ bool refusal_is_waiting(const struct owner *owner);
 
 /* Returns the time until it is retried; 0: it does not wait. */
 int64_t refusal_wait_ms(const struct owner *owner);
+
+/* Returns how many owners of a class are refused: they wait, or are tried again. */
+size_t refusals_of(const struct refusals *refusals, enum owner_class class);
 
 /* Ends the refusal: etcd accepted its keys, or there is nothing left to write. */
 void refusal_end(struct refusals *refusals, struct owner *owner);

@@ -238,8 +238,9 @@ def test_an_etcd_that_denies_the_keys(bed, tmp_path):
     assert [key.split("/")[-2] for key in bed.etcd.values(PODS)] == ["10-2-0-1"]
     plan = http_get(f"http://127.0.0.1:{bed.readiness_port}/plan")[1]
     assert f"+ {NODES}10-1-0-1" in plan and f"? {PODS}default/10-1-0-1" in plan
-    status, text = http_get(f"http://127.0.0.1:{bed.readiness_port}/readiness?strict")
-    assert status == 503 and f"keys about clients cannot be written below {NODES}" in text
+    for _ in range(300):  # also while it tries again
+        status, text = http_get(f"http://127.0.0.1:{bed.readiness_port}/readiness?strict")
+        assert status == 503 and f"keys about clients cannot be written below {NODES}" in text
 
     bed.etcd.permit_writer("writer", NODES)
     bed.wait_model()

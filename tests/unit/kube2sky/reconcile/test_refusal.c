@@ -76,8 +76,10 @@ UNIT_TEST(test_each_waits_by_itself)
     loop_until(f->loop, refusal_is_due, f);
     assert_false(refusal_is_waiting(&f->owners[0]) || refusal_is_waiting(&f->owners[1]));
     assert_non_null(f->owners[0].refusal); /* the next wait is longer */
+    assert_int_equal(refusals_of(f->refusals, f->owners[0].class), 2);
     refusal_end(f->refusals, &f->owners[0]);
     assert_null(f->owners[0].refusal);
+    assert_int_equal(refusals_of(f->refusals, f->owners[0].class), 1);
     refusal_end(f->refusals, &f->owners[0]); /* nothing happens */
 }
 
