@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-_ROW = re.compile(r'\{"([a-z0-9_]+)",?\s+(?:\.|NONE|TO_)')
+_ROW = re.compile(r'\{"([a-z0-9_]+)",?\s+(?:\.|NONE|TO_|[A-Z]+\()')
 
 
 def test_all_are_named():

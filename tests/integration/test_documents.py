@@ -176,11 +176,11 @@ def test_ports_and_paths_are_those_of_the_manifest():
 
 
 def test_flags_exist():
-    """Each flag is one of our programs' and scripts', etcd's, a container engine's, kubeadm's, helm's, the autoscaler's or
+    """Each flag is one of our programs' and scripts', etcd's or etcdutl's, a container engine's, kubeadm's, helm's, the autoscaler's or
     external-dns's.
     """
     known = {"quota-backend-bytes", "max-request-bytes", "max-txn-ops", "enable-v2", "endpoints", "ulimit", "security-opt"}
-    known |= {"skip-phases", "target", "provider", "take-ownership", "force-conflicts"}
+    known |= {"bump-revision", "mark-compacted", "skip-phases", "target", "provider", "take-ownership", "force-conflicts"}
     known |= {"registry", "policy", "coredns-strictly-owned", "domain-filter"}
     known |= {"auto-compaction-mode", "auto-compaction-retention", "etcd-compaction-interval"}
     for program in manifests.PROGRAMS:

@@ -101,7 +101,12 @@ def test_slices_in_the_place_of_endpoints(bed):
         bed.start_kube2sky(*flags)
         objects = len(bed.kube.items(resource))
         with live(bed) as event:
-            (row,) = [kind for kind in event()["kinds"] if kind["kind"] == "endpoints"]
+
+            def followed() -> dict | None:
+                (row,) = [kind for kind in event()["kinds"] if kind["kind"] == "endpoints"]
+                return row if row["followed"] else None
+
+            row = wait_until(followed, "what is listed is watched, too")
         faults = 1 if resource == "endpointslices" else 0
         assert (row["resource"], row["count"], row["faults"]) == (resource, objects, faults)
         bed.kube2sky.stop()
