@@ -503,9 +503,13 @@ def test_while_etcd_is_away(told_bed):
     bed.etcd.put(f"{SVC}/default/web/a", value("10.0.0.1"))
     start(bed)
     bed.wait_answers("web.default.svc.cluster.local", "A", ["10.0.0.1"])
-    assert explain(bed, "web.default.svc.cluster.local")["etcd"] == {"connected": True, "age_s": 0}
+
+    def etcd() -> dict:
+        return explain(bed, "web.default.svc.cluster.local")["etcd"]
+
+    wait_until(lambda: etcd() == {"connected": True, "age_s": 0}, "etcd has just been heard")
     bed.etcd_program.kill()
-    wait_until(lambda: not explain(bed, "web.default.svc.cluster.local")["etcd"]["connected"], "etcd is away")
+    wait_until(lambda: not etcd()["connected"], "etcd is away")
     page = explain(bed, "web.default.svc.cluster.local")
     assert page["status"] == "NOERROR" and page["domain"] == "cluster.local."
     assert page["etcd"]["away_s"] >= 0 and page["etcd"]["age_s"] >= 0 and page["etcd"]["reason"]
