@@ -10,7 +10,7 @@
 #include "skydns/streams/tcp_clients_internal.h"
 #include "skydns/streams/tcp_server.h"
 
-/* Marks a client's set, where a connection has its slot; the generation is its descriptor. */
+/* Marks a client's set, where a connection has its slot; the generation is its place in `sets`. */
 static const uint32_t set_mark = UINT32_MAX;
 
 struct tcp_poller {
@@ -20,22 +20,22 @@ struct tcp_poller {
     tcp_events_fn fn;
     void *data;
     bool rests;
-    size_t sets; /* of clients */
+    int sets[TCP_SETS_MAX]; /* descriptors of clients' sets; -1: free */
     struct epoll_event ready[TCP_EVENTS_A_TURN];
     struct tcp_event events[TCP_EVENTS_A_TURN];
 };
 
-/* Takes ready entries of a set: tells of connections, and puts the descriptors of clients' sets,
- * which only the common set has, into `sets`. Returns how many these are. */
-static size_t report_set(struct tcp_poller *p, int set, int limit, int sets[TCP_EVENTS_A_TURN])
+/* Takes ready entries of a set: tells of connections, and puts the places of clients' sets, which
+ * only the common set has, into `places`. Returns how many these are. */
+static size_t report_set(struct tcp_poller *p, int set, int limit, uint32_t *places)
 {
-    size_t count = 0, set_count = 0;
+    size_t count = 0, place_count = 0;
     const int n = epoll_wait(set, p->ready, limit, 0); /* on failure, the loop calls again */
     for (int i = 0; i < n; i++) {
         const struct tcp_ref ref = tcp_ref_unpack(p->ready[i].data.u64);
         if (ref.slot == set_mark) {
-            assert(sets);
-            sets[set_count++] = (int)ref.generation;
+            assert(places);
+            places[place_count++] = ref.generation;
         } else {
             p->events[count++] = (struct tcp_event){ref, p->ready[i].events};
         }
@@ -43,18 +43,21 @@ static size_t report_set(struct tcp_poller *p, int set, int limit, int sets[TCP_
     if (count > 0) {
         p->fn(p->data, p->events, count);
     }
-    return set_count;
+    return place_count;
 }
 
-/* A client's set may be closed before its turn comes, and its descriptor be another client's set,
- * which is as good; or anything else, which epoll_wait refuses. */
+/* A client's set may be closed before its turn comes; its place may be another client's by then,
+ * which is as good. */
 static void tcp_poller_report_ready(struct tcp_poller *p)
 {
-    int sets[TCP_EVENTS_A_TURN];
-    const size_t count = report_set(p, p->io.fd, TCP_EVENTS_A_TURN, sets);
+    uint32_t places[TCP_EVENTS_A_TURN];
+    const size_t count = report_set(p, p->io.fd, TCP_EVENTS_A_TURN, places);
     for (size_t i = 0; i < count; i++) {
+        const int set = p->sets[places[i]];
         const bool is_alone = tcp_clients_are_alone(p->clients);
-        (void)report_set(p, sets[i], is_alone ? TCP_EVENTS_A_TURN : TCP_PIECES_A_TURN, NULL);
+        if (set >= 0) {
+            (void)report_set(p, set, is_alone ? TCP_EVENTS_A_TURN : TCP_PIECES_A_TURN, NULL);
+        }
     }
 }
 
@@ -73,6 +76,9 @@ int tcp_poller_new(struct ev_loop *loop, const struct tcp_clients *clients, tcp_
     struct tcp_poller *p = xcalloc(1, sizeof(*p));
     p->loop = loop;
     p->clients = clients;
+    for (size_t i = 0; i < TCP_SETS_MAX; i++) {
+        p->sets[i] = -1;
+    }
     p->fn = fn;
     p->data = data;
     ev_io_init(&p->io, tcp_poller_on_ready, fd, EV_READ);
@@ -109,7 +115,6 @@ void tcp_poller_free(struct tcp_poller *poller)
     if (!poller) {
         return;
     }
-    assert(poller->sets == 0);
     ev_io_stop(poller->loop, &poller->io);
     (void)close(poller->io.fd); /* loses no data */
     free(poller);
@@ -123,23 +128,30 @@ static bool tcp_poller_control(int set, int operation, int fd, uint32_t events, 
     return epoll_ctl(set, operation, fd, &event) == 0;
 }
 
+/* Returns the place of a set; -1: a free one, or NULL. */
+static int *place_of(struct tcp_poller *p, int set)
+{
+    size_t i = 0;
+    while (i < TCP_SETS_MAX && p->sets[i] != set) {
+        i++;
+    }
+    return i < TCP_SETS_MAX ? &p->sets[i] : NULL;
+}
+
 /* Opens a set for a client, unless it has one; there may be none. */
 static void open_set(struct tcp_poller *p, struct tcp_client *client)
 {
-    if (client->set >= 0 || p->sets == TCP_SETS_MAX) {
-        return;
-    }
-    const int fd = epoll_create1(EPOLL_CLOEXEC);
+    int *place = client->set < 0 ? place_of(p, -1) : NULL;
+    const int fd = place ? epoll_create1(EPOLL_CLOEXEC) : -1;
     if (fd < 0) {
         return;
     }
-    if (!tcp_poller_control(p->io.fd, EPOLL_CTL_ADD, fd, EPOLLIN,
-                            (struct tcp_ref){.slot = set_mark, .generation = (uint32_t)fd})) {
+    const struct tcp_ref ref = {.slot = set_mark, .generation = (uint32_t)(place - p->sets)};
+    if (!tcp_poller_control(p->io.fd, EPOLL_CTL_ADD, fd, EPOLLIN, ref)) {
         (void)close(fd); /* is empty */
         return;
     }
-    client->set = fd;
-    p->sets++;
+    client->set = *place = fd;
 }
 
 int tcp_poller_add(struct tcp_poller *poller, struct tcp_client *client, int fd, uint32_t events,
@@ -172,8 +184,9 @@ void tcp_poller_leave(struct tcp_poller *poller, struct tcp_client *client, int 
 {
     client->common -= set == poller->io.fd;
     if (client->connections == 1 && client->set >= 0) {
+        int *place = place_of(poller, client->set);
+        assert(place);
         (void)close(client->set); /* is empty */
-        client->set = -1;
-        poller->sets--;
+        client->set = *place = -1;
     }
 }
