@@ -14,7 +14,7 @@ struct buf buf_of(size_t limit)
 
 void buf_init(struct buf *b, size_t limit)
 {
-    *b = (struct buf){.limit = limit};
+    *b = buf_of(limit);
 }
 
 void buf_fini(struct buf *b)

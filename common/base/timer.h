@@ -13,7 +13,7 @@ static inline void timer_init(ev_timer *timer, void (*callback)(struct ev_loop *
     timer->data = owner;
 }
 
-/* Arms the timer anew, active or not; a time that has passed is at once. Counts from the beginning
+/* Arms the timer, active or not; a time that has passed is at once. Counts from the beginning
  * of this turn of the loop: where work may have taken long, the caller calls ev_now_update first.
  */
 static inline void timer_arm(struct ev_loop *loop, ev_timer *timer, double after_s)

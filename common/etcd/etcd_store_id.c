@@ -13,9 +13,9 @@
 /* Bounds a key and a value by an etcd request, 1.5 MiB by default. Larger ones are no witnesses. */
 enum { WITNESS_BYTES_MAX = 2 << 20 };
 
-/* Bounds what a data set can grow by while nobody watches: 18 hours of 1,500 revisions a second. A
- * backup is restored with more (etcdutl --bump-revision): etcd's documentation says 1,000,000,000,
- * of which the lost revisions are to be taken off. */
+/* Bounds what a data set can grow by while no reader watches: 18 hours of 1,500 revisions a second.
+ * A backup is restored with more (etcdutl --bump-revision): etcd's documentation says
+ * 1,000,000,000, of which the lost revisions are to be taken off. */
 enum { GROWTH_MAX = 100000000 };
 
 char *etcd_writer_key(struct slice domain, const char *name)

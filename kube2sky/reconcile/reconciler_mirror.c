@@ -137,7 +137,7 @@ static bool may_be_another_store(enum etcd_mirror_cause cause)
     return cause == ETCD_MIRROR_UNCERTAIN || cause == ETCD_MIRROR_COMPACTED;
 }
 
-/* Writes the serials anew. A reader's mirror may know that this is another data set, and wait for
+/* Writes the serials again. A reader's mirror may know that this is another data set, and wait for
  * that: it judges by its own keys, as each of ours does. */
 static void rewrite_serials(struct reconciler *r)
 {
