@@ -4,7 +4,8 @@ this machine. A test's `kubectl` is a script that runs this file with the path o
     {"containers": [line of its template, …], "addresses": "10.96.0.10", "endpoints": ["10.1.0.1", …],
      "owners": ["ReplicaSet/skydns-5d8c9b", …], "nodes": {"node-0": answer of its configz, or null: refused},
      "api": URL of an API server, "pods": {"prod/web-0": address}, "bin": folder of the programs,
-     "refused": text, or absent: kubectl fails with it, "hangs": true, or absent: forwards never begin}
+     "refused": text, or absent: kubectl fails with it, "hangs": path, or absent: forwards never begin, and make
+     this file}
 
 With "real", the path of a kubectl, that one does everything else, and only kubelets are played: "nodes" and "bin" as above, and
 "ports": {"POD:PORT": this machine's port}. With "exec", {POD: start of a command}, that one runs programs in containers,
@@ -15,6 +16,7 @@ import json
 import os
 import signal
 import sys
+from pathlib import Path
 
 
 def fail(text: str) -> None:
@@ -62,6 +64,7 @@ def forward(state: dict, address: str, pod: str, target: str) -> None:
     """Until it is killed."""
     assert address == "--address=127.0.0.1" and pod.startswith("pod/") and target.startswith(":")
     if state.get("hangs"):
+        Path(state["hangs"]).touch()
         signal.pause()
     print(f"Forwarding from 127.0.0.1:{port_here(state, pod[4:], target[1:])} -> {target[1:]}", flush=True)
     signal.pause()

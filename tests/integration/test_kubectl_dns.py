@@ -402,13 +402,14 @@ def test_an_api_server_that_refuses(idle, arguments):
     assert done.stderr.count("\n") == 1 and "Forbidden: no" in done.stderr
 
 
-def test_an_interrupt_leaves_nothing(cluster):
-    """While a port is forwarded that kubectl never says to be open."""
-    cluster.state["hangs"] = True
+@pytest.mark.parametrize("file", ["tmp.*", "tmp.*/unwritten", "forwards"])
+def test_an_interrupt_leaves_nothing(cluster, file):
+    """While a port is forwarded that kubectl never says to be open, and on the way there."""
+    cluster.state["hangs"] = str(cluster.folder / "forwards")
     process = cluster.start("doctor")
-    wait_until(lambda: any((folder / "first").exists() for folder in cluster.work()), "it waits for the port")
+    wait_until(lambda: list(cluster.folder.glob(file)), file)
     process.send_signal(signal.SIGTERM)
-    process.communicate(timeout=20)  # the end of all that hold its output
+    process.communicate(timeout=60)  # the end of all that hold its output
     assert process.returncode == 130 and not cluster.work()
 
 
