@@ -14,8 +14,9 @@ from nameservers import needs
 from programs import Program, reserve_port, wait_until
 from records import value
 
-DOMAIN, REVERSE = "cluster.local", "10.in-addr.arpa"
-TREE = "/skydns/local/cluster/svc/"
+ZONES = DOMAIN, REVERSE, EXTERNAL = "cluster.local", "10.in-addr.arpa", "lb.example.com"
+FLAGS = ("-no-rec", "-schema=kubernetes", "-reverse-zones=10.0.0.0/8", f"-external-zones={EXTERNAL}")  # that have them
+TREE, EXTERNAL_TREE = "/skydns/local/cluster/svc/", "/skydns/com/example/lb/"
 TYPES = ("A", "AAAA", "CNAME", "SRV", "TXT", "MX", "PTR", "NS")
 KEY = "secondary."
 SECRET = "MIHmdg5tZ0hRYVpwU2tqZVZtbnA="
@@ -48,7 +49,7 @@ def nsd(folder: Path, address: str, port: int, *primaries: int) -> Program:
     zones = "".join(
         f'zone:\n  name: "{zone}"\n  zonefile: "{home}/{zone}.zone"\n  allow-notify: 127.0.0.1 NOKEY\n'
         f"{transfers}  provide-xfr: 127.0.0.1 NOKEY\n  outgoing-interface: {address}\n"
-        for zone in (DOMAIN, REVERSE)
+        for zone in ZONES
     )
     path = home / "nsd.conf"
     path.write_text(
@@ -68,7 +69,7 @@ def knot(folder: Path, address: str, port: int, *primaries: int) -> Program:
     remotes = "".join(
         f"  - id: primary{primary}\n    address: 127.0.0.1@{primary}\n    via: {address}\n" for primary in primaries
     )
-    zones = "".join(f"  - domain: {zone}\n    master: [{names}]\n    acl: notify\n" for zone in (DOMAIN, REVERSE))
+    zones = "".join(f"  - domain: {zone}\n    master: [{names}]\n    acl: notify\n" for zone in ZONES)
     path.write_text(
         f"server:\n  listen: 127.0.0.1@{port}\n  rundir: {home}\n"
         f"log:\n  - target: stderr\n    any: info\ndatabase:\n  storage: {home}\n"
@@ -102,7 +103,7 @@ def bind(folder: Path, address: str, port: int, *primaries: int, more: tuple[str
     zones = "".join(
         f'zone "{zone}" {{ type secondary; file "{zone}.db"; '
         f"primaries {{ {servers}}}; allow-notify {{ 127.0.0.1; }}; }};\n"
-        for zone in (DOMAIN, REVERSE)
+        for zone in ZONES
     )
     path = home / "named.conf"
     text = "".join(f"  {option};\n" for option in options)
@@ -120,7 +121,7 @@ class World:
     def __init__(self, bed, seed: int):
         self.bed, self.random = bed, random.Random(seed)
         self.held: dict[str, str] = {}
-        self.names: set[str] = {DOMAIN, f"ns.dns.{DOMAIN}", f"dns-version.{DOMAIN}", REVERSE}
+        self.names: set[str] = {DOMAIN, f"ns.dns.{DOMAIN}", f"dns-version.{DOMAIN}", REVERSE, EXTERNAL}
         self.round = 0
         self.slowest_s = 0.0
         self.seen = 0
@@ -131,9 +132,7 @@ class World:
         keys.write_text(f'key "{KEY}" {{ algorithm hmac-sha256; secret "{SECRET}"; }};\n')
         who = [f"127.0.0.1:{port}" for port in ports] + ["127.0.0.2", "127.0.0.3", f"127.0.0.4+key:{KEY}"]
         bed.start_skydns(
-            "-no-rec",
-            "-schema=kubernetes",
-            "-reverse-zones=10.0.0.0/8",
+            *FLAGS,
             f"-tsig-keys={keys}",
             f"-transfer-to={','.join(who)}",
         )
@@ -153,7 +152,13 @@ class World:
         host = f"10.0.{self.random.randrange(3)}.{self.random.randrange(40)}"
         name = f"{service}.{namespace}.svc.{DOMAIN}"
         where = f"{TREE}{namespace}/{service}"
-        kind = self.random.randrange(5)
+        kind = self.random.randrange(6)
+        if kind == 5:
+            name = f"{service}.{namespace}.{EXTERNAL}"
+            self.put(f"{EXTERNAL_TREE}{namespace}/{service}/c88f1059", value(f"203.0.113.{self.random.randrange(40)}"))
+            self.put(f"{EXTERNAL_TREE}{namespace}/{service}/_tcp/_http/c88f1059", value(f"{name}.", port=80))
+            self.names |= {name, f"_http._tcp.{name}", f"{namespace}.{EXTERNAL}"}
+            return
         if kind < 2:
             self.put(f"{where}/c88f1059", value(host, port=80))
             self.put(f"/skydns/arpa/in-addr/{host.replace('.', '/')}", value(f"{name}."))
@@ -200,7 +205,7 @@ class World:
     def is_caught_up(self, secondary: Secondary) -> bool:
         try:
             return self.has_mark(secondary.dns) and all(
-                self.serial(secondary.dns, zone) == self.serial(self.bed.dns, zone) for zone in (DOMAIN, REVERSE)
+                self.serial(secondary.dns, zone) == self.serial(self.bed.dns, zone) for zone in ZONES
             )
         except (OSError, IndexError, dns.exception.DNSException):
             return False

@@ -7,7 +7,7 @@ from dns_client import Dns
 from nameservers import needs
 from programs import reserve_port, wait_until
 from records import value
-from secondaries import DOMAIN, KEY, MANY_RECORDS, SECRET, TREE, World, bind, run_rounds
+from secondaries import DOMAIN, FLAGS, KEY, MANY_RECORDS, SECRET, TREE, World, bind, run_rounds
 
 
 @pytest.mark.parametrize("seed", [1])
@@ -33,9 +33,7 @@ def test_bind_and_many_records(bare_bed, options):
     keys.write_text(f'key "{KEY}" {{ algorithm hmac-sha256; secret "{SECRET}"; }};\n')
     port, address = reserve_port(), "127.0.0.4"
     bare_bed.start_skydns(
-        "-no-rec",
-        "-schema=kubernetes",
-        "-reverse-zones=10.0.0.0/8",
+        *FLAGS,
         f"-tsig-keys={keys}",
         f"-transfer-to=127.0.0.1:{port},{address}+key:{KEY}",
     )

@@ -15,7 +15,7 @@ from dns_client import Dns
 from kube import port, service
 from nameservers import needs
 from programs import http_get, reserve_port, wait_until
-from secondaries import DOMAIN, KEY, REVERSE, SECRET, bind, knot, nsd
+from secondaries import DOMAIN, EXTERNAL, FLAGS, KEY, SECRET, ZONES, bind, knot, nsd
 from test_stores import STORE_KEY, wipe
 
 KINDS = {"nsd": ("127.0.0.2", nsd), "knot": ("127.0.0.3", knot), "named": ("127.0.0.4", bind)}
@@ -50,9 +50,7 @@ class Reader:
             f"-addr=127.0.0.1:{self.port}",
             f"-http-addr=127.0.0.1:{self.http}",
             "-domain=cluster.local.",
-            "-no-rec",
-            "-schema=kubernetes",
-            "-reverse-zones=10.0.0.0/8",
+            *FLAGS,
             "-stale-max=1s",
             f"-config={self.file}",
             f"-tsig-keys={self.world.keys}",
@@ -90,7 +88,7 @@ class World:
         self.bed, self.number = bed, 0
         bed.start_etcd()
         bed.start_apiserver()
-        bed.start_kube2sky()
+        bed.start_kube2sky(f"--external-zone={EXTERNAL}")
         wait_until(lambda: STORE_KEY in bed.etcd.values("/kube2sky/"), "the store key")
         self.keys = bed.folder / "tsig.keys"
         self.keys.write_text(f'key "{KEY}" {{ algorithm hmac-sha256; secret "{SECRET}"; }};\n')
@@ -105,7 +103,8 @@ class World:
 
     def change(self) -> None:
         self.number += 1
-        self.bed.kube.create("services", service(f"web-{self.number}", port(80, "http")))
+        outside = [f"203.0.113.{self.number % 200}"]
+        self.bed.kube.create("services", service(f"web-{self.number}", port(80, "http"), externalIPs=outside))
         if self.number % 3 == 0:
             self.bed.kube.delete("services", f"web-{self.number - 1}")
 
@@ -124,7 +123,7 @@ class World:
             is_new = zone != DOMAIN or self.number == 0 or any(line.startswith(self.name()) for line in right)
             return bool(right) and is_new and all(got == right for got in last.values())
 
-        for zone in (DOMAIN, REVERSE):
+        for zone in ZONES:
             try:
                 wait_until(lambda zone=zone: is_same(zone), f"equal zones {zone} {when}")
             except AssertionError as error:
@@ -229,7 +228,7 @@ def test_a_restored_etcd(world):
     bed.start_etcd()
     for _ in range(5):
         world.change()
-    bed.start_kube2sky()
+    bed.start_kube2sky(f"--external-zone={EXTERNAL}")
     world.same("after it")
     wait_until(lambda: world.readers[0].serial() > before, "serials go on")  # kube2sky writes their base last
     world.readers[1].restart(ttl=3600)
