@@ -235,7 +235,8 @@ static struct alias_name *get_alias_name(struct external_aliases *aliases, struc
     return name;
 }
 
-/* Returns the index at which the requester's claims begin, or would; it may claim a name twice. */
+/* Returns the index at which the requester's claims begin, or would: in other letters
+ * it may claim a name twice. */
 static size_t alias_place(const struct alias_name *name, const struct alias_requester *requester)
 {
     size_t from = 0, to = name->count;
@@ -409,9 +410,38 @@ static bool asks_the_same(const struct alias_requester *requester,
     return is_same;
 }
 
-void external_aliases_set(struct external_aliases *aliases,
-                          const struct alias_owner_object *owner_object, const struct slice *names,
-                          size_t count)
+/* The names of one object, each once: a route has a name at several listeners of its Gateway, and
+ * would pay for it each time. */
+struct distinct_names {
+    struct key_table seen;
+    struct slice *items;
+    size_t count;
+};
+
+static void distinct_names_init(struct distinct_names *names, size_t names_max)
+{
+    key_table_init_keyed(&names->seen);
+    names->items = xcalloc(names_max, sizeof(*names->items));
+    names->count = 0;
+}
+
+static void distinct_names_fini(struct distinct_names *names)
+{
+    key_table_fini_things(&names->seen);
+    free(names->items);
+}
+
+static void distinct_names_add(struct distinct_names *names, struct slice name)
+{
+    if (!key_table_find(&names->seen, name)) {
+        (void)key_table_add(&names->seen, name, sizeof(struct slice));
+        names->items[names->count++] = name;
+    }
+}
+
+static void set_distinct_names(struct external_aliases *aliases,
+                               const struct alias_owner_object *owner_object,
+                               const struct slice *names, size_t count)
 {
     struct alias_requester *requester = key_table_find(&aliases->requesters, owner_object->id);
     if (requester ? asks_the_same(requester, owner_object, names, count) : count == 0) {
@@ -431,19 +461,35 @@ void external_aliases_set(struct external_aliases *aliases,
     }
 }
 
+void external_aliases_set(struct external_aliases *aliases,
+                          const struct alias_owner_object *owner_object, const struct slice *names,
+                          size_t count)
+{
+    struct distinct_names distinct;
+    distinct_names_init(&distinct, count);
+    for (size_t i = 0; i < count; i++) {
+        distinct_names_add(&distinct, names[i]);
+    }
+    set_distinct_names(aliases, owner_object, distinct.items, distinct.count);
+    distinct_names_fini(&distinct);
+}
+
 /* Reads one name more than the annotation may have, to report it. */
 enum { ALIAS_TEXT_NAMES = EXTERNAL_ALIASES_OBJECT_MAX + 1 };
 
 void external_aliases_set_text(struct external_aliases *aliases,
                                const struct alias_owner_object *owner_object, struct slice text)
 {
-    struct slice names[ALIAS_TEXT_NAMES];
-    size_t count = 0;
-    while (text.len && count < ALIAS_TEXT_NAMES) {
-        names[count] = slice_trim(slice_cut(&text, ','));
-        count += names[count].len > 0;
+    struct distinct_names distinct;
+    distinct_names_init(&distinct, ALIAS_TEXT_NAMES);
+    while (text.len && distinct.count < ALIAS_TEXT_NAMES) {
+        const struct slice name = slice_trim(slice_cut(&text, ','));
+        if (name.len) {
+            distinct_names_add(&distinct, name);
+        }
     }
-    external_aliases_set(aliases, owner_object, names, count);
+    set_distinct_names(aliases, owner_object, distinct.items, distinct.count);
+    distinct_names_fini(&distinct);
 }
 
 void external_aliases_tell(struct external_aliases *aliases, struct slice target)

@@ -67,8 +67,8 @@ struct alias_owner_object {
     enum alias_rank rank;
 };
 
-/* Replaces all claims of the owner object. Names are as people write them; count 0 ends its claims.
- */
+/* Replaces all claims of the owner object. Names are as people write them, and count once each;
+ * count 0 ends its claims. */
 void external_aliases_set(struct external_aliases *aliases,
                           const struct alias_owner_object *owner_object, const struct slice *names,
                           size_t count);

@@ -123,6 +123,33 @@ static void test_record(void **state UNUSED)
     external_aliases_bed_close(&bed);
 }
 
+static void count_alias_view(void *data, const struct alias_view *view UNUSED)
+{
+    ++*(size_t *)data;
+}
+
+/* As a route's at two listeners of one Gateway. Of 64 names it is one, and /explain shows it once.
+ */
+static void test_repeated_name(void **state UNUSED)
+{
+    struct bed bed;
+    struct buf names;
+    size_t count = 0;
+    external_aliases_bed_open(&bed);
+    buf_init(&names, 1 << 20);
+    for (size_t i = 0; i < 2 * EXTERNAL_ALIASES_OBJECT_MAX; i++) {
+        buf_append_str(&names, "x.example.com,");
+    }
+    buf_append_str(&names, "y.example.com");
+    external_aliases_ask(&bed, ALIAS_OF_SERVICE, "svc/default/web", "default/web", 1,
+                         buf_cstr(&names));
+    external_aliases_each(bed.aliases, slice_str("alias/default/web"), count_alias_view, &count);
+    assert_int_equal(count, 2);
+    assert_int_equal(external_aliases_count(bed.aliases).refused, 0);
+    buf_fini(&names);
+    external_aliases_bed_close(&bed);
+}
+
 static void test_order(void **state UNUSED)
 {
     struct bed bed;
@@ -394,6 +421,7 @@ int main(void)
 {
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_record),
+        cmocka_unit_test(test_repeated_name),
         cmocka_unit_test(test_order),
         cmocka_unit_test(test_limit_of_a_service),
         cmocka_unit_test(test_limit_of_a_namespace),
