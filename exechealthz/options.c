@@ -205,7 +205,10 @@ static int check_files(const struct options *o, struct err *err)
                        files->ca);
     }
     if (!*files->cert != !*files->key) {
-        return err_set(err, ERR_USAGE, "flags -dns-cert and -dns-key: expected both, or neither");
+        const bool has_cert = *files->cert != '\0';
+        return err_set(err, ERR_USAGE, "flag -dns-%s: `%s`: expected -dns-%s beside it",
+                       has_cert ? "cert" : "key", has_cert ? files->cert : files->key,
+                       has_cert ? "key" : "cert");
     }
     if (*files->cert && !options_have_tls(o)) {
         return err_set(

@@ -93,7 +93,7 @@ static int find_group(const char *name, gid_t *ret_gid, struct err *err)
     int64_t number = privileges_number_of(name);
     const struct group *group = number < 0 ? getgrnam(name) : NULL;
     if (number < 0 && !group) {
-        return err_set(err, ERR_USAGE, "no group `%s`", name);
+        return err_set(err, ERR_USAGE, "no group `%s`: expected a name known here, or a GID", name);
     }
     *ret_gid = group ? group->gr_gid : (gid_t)number;
     return 0;
@@ -112,7 +112,8 @@ int privileges_find_user(const char *text, struct privileges_user *ret_user, str
     int64_t number = privileges_number_of(name);
     const struct passwd *found = number < 0 ? getpwnam(name) : getpwuid((uid_t)number);
     if (!found && number < 0) {
-        return err_set(err, ERR_USAGE, "no user `%s`", name);
+        return err_set(err, ERR_USAGE, "no user `%s`: expected a name known here, or UID:GID",
+                       name);
     }
     user.uid = found ? found->pw_uid : (uid_t)number;
     user.gid = found ? found->pw_gid : 0;

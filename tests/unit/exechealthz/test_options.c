@@ -194,8 +194,8 @@ UNIT_TEST(test_refused_together)
          "flag -dnsmasq-metrics: `localhost`: expected an IP address like 127.0.0.1:53"},
         {{"-dns-ca=ca.crt"}, "flag -dns-ca: `ca.crt`: no CA is checked without"},
         {{"-dns=a.b,tls://::1", "-dns-ca=ca.crt"}, "tls://IP#NAME"},
-        {{"-dns=a.b,tls://::1", "-dns-cert=a"}, "-dns-cert and -dns-key: expected both"},
-        {{"-dns=a.b,tls://::1", "-dns-key=a"}, "-dns-cert and -dns-key: expected both"},
+        {{"-dns=a.b,tls://::1", "-dns-cert=a"}, "flag -dns-cert: `a`: expected -dns-key"},
+        {{"-dns=a.b,tls://::1", "-dns-key=b"}, "flag -dns-key: `b`: expected -dns-cert"},
         {{"-dns=a.b", "-dns-key=a", "-dns-cert=b"},
          "flag -dns-cert: `b`: expected a -dns with tls"},
     };
