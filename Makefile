@@ -92,7 +92,7 @@ BINARIES   := $(PROGRAMS:%=$(B)/bin/%) $(B)/bin/corefile-to-skydns
 ANSWERS_BIN := $(addprefix $(B)/tests/bench/answers/,bare_udp bare_tcp bare_tls load_udp load_tcp load_tls burst_udp propagation)
 ANSWERS_O   := $(filter-out $(ANSWERS_BIN:=.o),$(patsubst %.c,$(B)/%.o,$(wildcard tests/bench/answers/*.c)))
 START_BIN  := $(B)/tests/bench/start/bench_start
-INSTRUCTIONS_BIN := $(B)/tests/bench/instructions/bench_instructions
+INSTRUCTIONS_BIN := $(B)/tests/bench/instructions/bench_instructions $(B)/tests/bench/kube2sky/bench_decode
 BENCH_STORE := $(B)/tests/bench/kube2sky/bench_store
 NODES_BIN   := $(B)/tests/bench/nodes/bench_nodes
 PRODUCT_C  := $(wildcard $(foreach d,common $(PROGRAMS),$(d)/*.[ch] $(d)/*/*.[ch]))
@@ -205,9 +205,9 @@ $(B)/tests/bench/search_paths/bench_search_paths $(B)/tests/bench/transfer/bench
 $(B)/tests/bench/cache_hits/%: $(B)/tests/bench/cache_hits/%.o $(B)/libskydns.a $(B)/libcommon.a
 	$(call say,LD,$@)
 	$(Q)$(CC) $(ALL_LDFLAGS) $^ $(LIBS_skydns) -o $@
-$(B)/tests/bench/kube2sky/%: $(B)/tests/bench/kube2sky/%.o $(B)/libcommon.a
+$(B)/tests/bench/kube2sky/%: $(B)/tests/bench/kube2sky/%.o $(B)/libkube2sky.a $(B)/libcommon.a
 	$(call say,LD,$@)
-	$(Q)$(CC) $(ALL_LDFLAGS) $^ $(LIBS_common) -o $@
+	$(Q)$(CC) $(ALL_LDFLAGS) $^ $(LIBS_kube2sky) -o $@
 $(B)/tests/bench/pipeline/%: $(B)/tests/bench/pipeline/%.o $(B)/libcommon.a
 	$(call say,LD,$@)
 	$(Q)$(CC) $(ALL_LDFLAGS) $^ $(LIBS_common) -o $@
@@ -235,7 +235,7 @@ $(B)/tests/bench/updates/bench_updates: $(UPDATES_O) $(B)/libskydns.a $(B)/libco
 
 # tests/bench/instructions/feed.c is what these calls reach.
 INSTRUCTIONS_WRAPPED := recvmmsg sendmmsg getrandom clock_gettime resolver_defer
-$(INSTRUCTIONS_BIN): $(patsubst %.c,$(B)/%.o,$(wildcard tests/bench/instructions/*.c)) $(B)/tests/support/libskydns.a $(B)/libskydns.a $(B)/libcommon.a
+$(firstword $(INSTRUCTIONS_BIN)): $(patsubst %.c,$(B)/%.o,$(wildcard tests/bench/instructions/*.c)) $(B)/tests/support/libskydns.a $(B)/libskydns.a $(B)/libcommon.a
 	$(call say,LD,$@)
 	$(Q)$(CC) $(ALL_LDFLAGS) $(INSTRUCTIONS_WRAPPED:%=-Wl,--wrap=%) $^ $(LIBS_skydns) -o $@
 
@@ -494,7 +494,7 @@ bench-search-paths: $(B)/tests/bench/search_paths/bench_search_paths
 
 # How many instructions an answer takes, whatever else the machine does; a ceiling for each kind of question.
 bench-instructions: $(INSTRUCTIONS_BIN)
-	@$(PYTHON) tests/bench/instructions.py --bench $< --out $(BUILD)/bench/instructions $(BENCH_FLAGS)
+	@$(PYTHON) tests/bench/instructions.py $(INSTRUCTIONS_BIN:%=--bench %) --out $(BUILD)/bench/instructions $(BENCH_FLAGS)
 
 # What it costs to be watched: the page, the query log, dnstap.
 bench-watching: all $(ANSWERS_BIN) $(BENCH_STORE)

@@ -1,33 +1,11 @@
 #include "kube2sky/api/fields_internal.h"
 
+#include <assert.h>
 #include <jansson.h>
 #include <string.h>
 
 #include "common/base/proto_scan.h"
 #include "common/base/utc_time.h"
-
-/* ---- Texts ---- */
-
-struct fields fields_open(struct fields_reader *r, struct slice text)
-{
-    if (r->encoding == KUBE_PROTOBUF) {
-        return (struct fields){.message = text, .key = ""};
-    }
-    r->json = fields_parse(text, r->err);
-    if (!r->json) {
-        r->rc = ERR_SYNTAX;
-    } else if (!json_is_object(r->json)) {
-        r->rc =
-            err_set(r->err, ERR_SYNTAX, "expected an object, found %s", fields_type_name(r->json));
-    }
-    return (struct fields){.json = r->json, .key = ""};
-}
-
-void fields_close(struct fields_reader *r)
-{
-    kube_hostnames_fini(&r->hostnames);
-    json_decref(r->json);
-}
 
 /* ---- Failures ---- */
 
@@ -63,25 +41,63 @@ void fields_leave_out_annotation(struct fields_reader *r)
     fields_leave_out(r);
 }
 
-/* ---- Single fields ---- */
+/* ---- Messages of protobuf ---- */
 
-/* Finds the last field with this number, as every decoder does. Returns 1, 0 if there is none, or a
- * negative code. */
-static int find_field(struct fields_reader *r, struct slice message, uint32_t number, bool is_bytes,
-                      struct proto_field *ret_field)
+static int open_message(struct fields_reader *r, struct slice message, struct fields *ret_fields)
 {
     struct proto_scan scan = proto_scan_of(message);
     struct proto_field field;
-    bool is_found = false, is_right = true;
-    while (proto_scan_next(&scan, &field)) {
-        if (field.number == number) {
-            *ret_field = field;
-            is_found = true;
-            is_right = is_right && field.is_bytes == is_bytes;
+    ret_fields->message = message;
+    for (size_t start = 0; proto_scan_next(&scan, &field); start = scan.reader.pos) {
+        if (field.number < FIELDS_NUMBER_END) {
+            ret_fields->starts[field.number] = (uint32_t)start + 1;
         }
     }
-    return scan.failed || !is_right ? not_a_message(r) : is_found;
+    return scan.failed ? not_a_message(r) : 0;
 }
+
+/* Finds the last field with this number, as every decoder does. Returns 1, 0 if there is none, or a
+ * negative code. */
+static int find_field(struct fields_reader *r, const struct fields *at, uint32_t number,
+                      bool is_bytes, struct proto_field *ret_field)
+{
+    assert(number < FIELDS_NUMBER_END);
+    struct proto_scan scan = proto_scan_of(at->message);
+    if (!at->starts[number]) {
+        return 0;
+    }
+    scan.reader.pos = at->starts[number] - 1;
+    (void)proto_scan_next(&scan, ret_field); /* it has been read before */
+    return ret_field->is_bytes == is_bytes ? 1 : not_a_message(r);
+}
+
+/* ---- Whole texts ---- */
+
+struct fields fields_open(struct fields_reader *r, struct slice text)
+{
+    struct fields object = {.key = ""};
+    if (r->encoding == KUBE_PROTOBUF) {
+        r->rc = open_message(r, text, &object);
+        return object;
+    }
+    r->json = fields_parse(text, r->err);
+    if (!r->json) {
+        r->rc = ERR_SYNTAX;
+    } else if (!json_is_object(r->json)) {
+        r->rc =
+            err_set(r->err, ERR_SYNTAX, "expected an object, found %s", fields_type_name(r->json));
+    }
+    object.json = r->json;
+    return object;
+}
+
+void fields_close(struct fields_reader *r)
+{
+    kube_hostnames_fini(&r->hostnames);
+    json_decref(r->json);
+}
+
+/* ---- Single fields ---- */
 
 /* Takes a text of protobuf. */
 static int take_text(struct fields_reader *r, struct slice bytes, const char *key,
@@ -99,7 +115,7 @@ const char *fields_text(struct fields_reader *r, const struct fields *at, const 
     int rc = r->rc;
     if (rc == 0 && r->encoding == KUBE_JSON) {
         rc = fields_get_string(at->json, key, &text, r->err);
-    } else if (rc == 0 && (rc = find_field(r, at->message, number, true, &field)) > 0) {
+    } else if (rc == 0 && (rc = find_field(r, at, number, true, &field)) > 0) {
         rc = take_text(r, field.bytes, key, &text);
     }
     fields_check(r, at, rc);
@@ -125,7 +141,7 @@ bool fields_flag(struct fields_reader *r, const struct fields *at, const char *k
     int rc = r->rc;
     if (rc == 0 && r->encoding == KUBE_JSON) {
         rc = fields_get_bool(at->json, key, &flag, r->err);
-    } else if (rc == 0 && (rc = find_field(r, at->message, number, false, &field)) > 0) {
+    } else if (rc == 0 && (rc = find_field(r, at, number, false, &field)) > 0) {
         flag = field.varint != 0;
     }
     fields_check(r, at, rc);
@@ -140,7 +156,7 @@ int32_t fields_port(struct fields_reader *r, const struct fields *at, const char
     int rc = r->rc;
     if (rc == 0 && r->encoding == KUBE_JSON) {
         rc = fields_get_port(at->json, key, &port, r->err);
-    } else if (rc == 0 && (rc = find_field(r, at->message, number, false, &field)) > 0) {
+    } else if (rc == 0 && (rc = find_field(r, at, number, false, &field)) > 0) {
         rc = fields_check_port(key, (int32_t)field.varint, &port, r->err);
     }
     fields_check(r, at, rc);
@@ -153,13 +169,13 @@ int64_t fields_time_s(struct fields_reader *r, const struct fields *at, const ch
     /* The field of a Time, and the last second that JSON can write, 9999-12-31T23:59:59Z. */
     enum { TIME_SECONDS = 1 };
     static const uint64_t max_s = 253402300799;
-    struct slice time;
+    struct proto_field time;
     uint64_t s = 0;
     if (r->encoding == KUBE_JSON) {
         return utc_time_parse_s(fields_text_or_none(r, at, key, number));
     }
-    bool is_found = proto_scan_find(at->message, number, &time) &&
-                    proto_scan_find_number(time, TIME_SECONDS, &s);
+    bool is_found = find_field(r, at, number, true, &time) > 0 &&
+                    proto_scan_find_number(time.bytes, TIME_SECONDS, &s);
     return is_found && s <= max_s ? (int64_t)s : 0;
 }
 
@@ -173,9 +189,10 @@ struct fields fields_inner(struct fields_reader *r, const struct fields *at, con
     if (rc == 0 && r->encoding == KUBE_JSON) {
         rc = fields_get_object(at->json, key, &json, r->err);
         inner.json = json;
-    } else if (rc == 0 && (rc = find_field(r, at->message, number, true, &field)) > 0) {
-        inner.message = field.bytes;
-    } else if (r->rc == 0 && rc < 0) {
+    } else if (rc == 0 && (rc = find_field(r, at, number, true, &field)) > 0) {
+        rc = open_message(r, field.bytes, &inner);
+    }
+    if (r->rc == 0 && rc < 0 && r->encoding == KUBE_PROTOBUF) {
         err_wrap(r->err, rc, "%s", key);
     }
     fields_check(r, at, rc);
@@ -203,12 +220,12 @@ static struct items fields_open_items(struct fields_reader *r, const struct fiel
     if (rc == 0 && r->encoding == KUBE_JSON) {
         rc = fields_get_array(at->json, key, &items.array, r->err);
         items.count = json_array_size(items.array);
-    } else if (rc == 0) {
+    } else if (rc == 0 && at->starts[number]) {
         while (proto_scan_next(&scan, &field)) {
             items.count += field.number == number;
             is_right = is_right && (field.number != number || field.is_bytes);
         }
-        rc = scan.failed || !is_right ? err_wrap(r->err, not_a_message(r), "%s", key) : 0;
+        rc = is_right ? 0 : err_wrap(r->err, not_a_message(r), "%s", key);
     }
     fields_check(r, at, rc);
     return items;
@@ -243,7 +260,7 @@ void *fields_items(struct fields_reader *r, const struct fields *at, const char 
             r->rc = fields_get_element_object(items.array, key, i, &json, r->err);
             item.json = json;
         } else {
-            item.message = next_bytes(&items);
+            fields_check(r, &item, open_message(r, next_bytes(&items), &item));
         }
         const bool is_wanted = r->rc == 0 && fn(r, &item, elements + count * size);
         count += is_wanted && r->rc == 0;
@@ -277,11 +294,29 @@ enum { ENTRY_KEY = 1, ENTRY_VALUE = 2 };
 struct fields_map fields_map(struct fields_reader *r, const struct fields *at, const char *key,
                              uint32_t number)
 {
-    struct fields_map map = {.message = at->message, .number = number};
+    struct fields_map map = {.number = number};
     if (r->encoding == KUBE_JSON) {
         map.json = fields_inner(r, at, key, number).json;
+    } else if (at->starts[number]) {
+        map.message = at->message;
     }
     return map;
+}
+
+/* Reads a key and its value; "" are absent. Returns whether both are texts. */
+static bool read_entry(struct slice entry, struct slice *ret_key, struct slice *ret_value)
+{
+    struct proto_scan scan = proto_scan_of(entry);
+    struct proto_field field;
+    bool is_right = true;
+    *ret_key = *ret_value = slice_of("", 0);
+    while (proto_scan_next(&scan, &field)) {
+        if (field.number == ENTRY_KEY || field.number == ENTRY_VALUE) {
+            *(field.number == ENTRY_KEY ? ret_key : ret_value) = field.bytes;
+            is_right = is_right && field.is_bytes;
+        }
+    }
+    return is_right && !scan.failed;
 }
 
 /* Finds the last entry with this key, as map decoders do. */
@@ -289,12 +324,13 @@ static bool find_entry(const struct fields_map *map, const char *key, struct sli
 {
     struct proto_scan scan = proto_scan_of(map->message);
     struct proto_field field;
+    struct slice name, value;
     bool is_found = false;
     while (proto_scan_next(&scan, &field)) {
-        struct slice name;
-        if (field.number == map->number && proto_scan_find(field.bytes, ENTRY_KEY, &name) &&
+        if (field.number == map->number && read_entry(field.bytes, &name, &value) &&
             slice_equal(name, slice_str(key))) {
-            is_found = proto_scan_find(field.bytes, ENTRY_VALUE, ret_value);
+            *ret_value = value;
+            is_found = true;
         }
     }
     return is_found;
@@ -326,7 +362,7 @@ struct slice fields_entry_if_any(const struct fields_map *map, const char *key)
 static int take_map_entry(struct fields_reader *r, struct slice entry, struct kube_setting *setting)
 {
     struct slice key, value;
-    if (!proto_scan_find(entry, ENTRY_KEY, &key) || !proto_scan_find(entry, ENTRY_VALUE, &value)) {
+    if (!read_entry(entry, &key, &value)) {
         return not_a_message(r);
     }
     int rc = take_text(r, key, "key", &setting->key);

@@ -296,9 +296,10 @@ bool kube_shape_equal(const struct kube_object *a, const struct kube_object *b)
 
 /* ---- Packing: two passes, to measure and to copy ---- */
 
-/* Strings that nearly every object has: they are not copied into each. */
+/* Strings that nearly every object has, by their first byte: they are not copied into each. */
 static const char *const constants[] = {
-    "", "TCP", "UDP", "ClusterIP", "Running", "Pending", "Succeeded", "Failed", "NodePort", "SCTP",
+    [0] = "",          ['C'] = "ClusterIP", ['F'] = "Failed", ['N'] = "NodePort", ['P'] = "Pending",
+    ['R'] = "Running", ['S'] = "Succeeded", ['T'] = "TCP",    ['U'] = "UDP",
 };
 
 /* Packs aligned arrays first, then strings. */
@@ -319,10 +320,10 @@ static char *pack_array(struct packing *p, const void *from, size_t bytes)
 
 static const char *pack_string(struct packing *p, const char *from)
 {
-    for (size_t i = 0; i < ARRAY_LEN(constants); i++) {
-        if (strcmp(from, constants[i]) == 0) {
-            return constants[i];
-        }
+    const unsigned char first = (unsigned char)*from;
+    const char *constant = first < ARRAY_LEN(constants) ? constants[first] : NULL;
+    if (constant && strcmp(from, constant) == 0) {
+        return constant;
     }
     size_t start = p->string_start + p->string_bytes;
     size_t size = strlen(from) + 1;

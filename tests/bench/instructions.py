@@ -1,7 +1,7 @@
 #!/usr/bin/python3
-"""How many instructions skydns' worker needs for an answer (`make bench-instructions`), counted by callgrind in
-tests/bench/instructions: from the return of recvmmsg to its next call, less sendmmsg, divided by the answers of
-batches of 64. The same in every run, however busy the machine: a slow-down shows that times would hide.
+"""How many instructions skydns' worker needs for an answer, and kube2sky to decode an object (`make
+bench-instructions`), counted by callgrind. For an answer in tests/bench/instructions: from the return of recvmmsg to
+its next call, less sendmmsg, divided by the answers of batches of 64. The same in every run, however busy the machine: a slow-down shows that times would hide.
 
 The questions are those that the pods of a cluster ask most, in about this order; then three that show what the ones
 before do not. A pod that connects to a Service asks for A and AAAA of each name, and below its search path first:
@@ -27,6 +27,12 @@ before do not. A pod that connects to a Service asks for A and AAAA of each name
     near-a                      headless-a with -topology=marked: three of its five endpoints are in the client's zone
     override-a, led-a           an external name with -overrides: its own address, and that of a Service which it leads to
 
+And of tests/bench/kube2sky/bench_decode, for each object of a list in protobuf:
+
+    decode-service              with two ports and a cluster IP
+    decode-slice                with ten endpoints and two ports
+    decode-pod                  running, with one address
+
 Some may cost no more than their share of another kind, either (RATIOS): an external name from etcd with an address costs
 what a record of ours does, a filtered AAAA no more than a cached one, an answer 1 % for being watched, and one with
 the nearest addresses 15 % more than one with all.
@@ -49,7 +55,7 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-# Instructions for an answer, at most.
+# Instructions for an answer or an object, at most.
 CEILINGS = {
     "service-a": 2021,
     "service-aaaa": 2014,
@@ -78,6 +84,9 @@ CEILINGS = {
     "override-a": 2189,
     "led-a": 3883,
     "near-a": 2787,
+    "decode-service": 18691,
+    "decode-slice": 55512,
+    "decode-pod": 10033,
 }
 
 # What a kind may cost of another kind, at most.
@@ -111,7 +120,7 @@ class NotMeasured(Exception):
 @dataclass
 class Row:
     kind: str
-    instructions: float  # for an answer
+    instructions: float  # for an answer or an object
     ceiling: int
 
     @property
@@ -137,7 +146,7 @@ def read_dump(text: str) -> tuple[str, int]:
 
 
 def read_answers(output: str) -> dict[str, int]:
-    """What bench_instructions printed: the answers of each kind."""
+    """What the drivers printed: the answers, or objects, of each kind."""
     lines = [line.split() for line in output.splitlines()]
     return {line[0]: int(line[1]) for line in lines if len(line) == 2 and line[1].isdigit()}
 
@@ -161,8 +170,6 @@ def judge(instructions: dict[str, int], answers: dict[str, int], ceilings: dict[
 
 def count(bench: Path, out: Path) -> tuple[dict[str, int], str]:
     """Runs it: instructions of each kind, and what it printed. Nothing of this environment comes with it."""
-    shutil.rmtree(out, ignore_errors=True)
-    out.mkdir(parents=True)
     tunables = "glibc.cpu.hwcaps=" + ",".join(f"-{feature}" for feature in FEATURES)
     command = ["valgrind", "-q", "--tool=callgrind", "--vgdb=no", "--instr-atstart=no", "--collect-atstart=no"]
     command += ["--compress-strings=no", f"--callgrind-out-file={out}/part", str(bench)]
@@ -200,7 +207,7 @@ def show(rows: list[Row], output: str) -> int:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--bench", type=Path, required=True, help="bench_instructions, as built")
+    parser.add_argument("--bench", type=Path, required=True, action="append", help="a driver, as built")
     parser.add_argument("--out", type=Path, required=True, help="folder for callgrind's dumps")
     arguments = parser.parse_args()
     try:
@@ -208,7 +215,12 @@ def main() -> int:
             raise NotMeasured("valgrind is not installed: tests/support/deps check")
         if platform.machine() != MACHINE:
             raise NotMeasured(f"the ceilings are for {MACHINE}, not for {platform.machine()}")
-        instructions, output = count(arguments.bench, arguments.out)
+        shutil.rmtree(arguments.out, ignore_errors=True)
+        arguments.out.mkdir(parents=True)
+        instructions, output = {}, ""
+        for bench in arguments.bench:
+            counted, printed = count(bench, arguments.out)
+            instructions, output = instructions | counted, output + printed
         rows = judge(instructions, read_answers(output), CEILINGS)
     except (NotMeasured, OSError, subprocess.TimeoutExpired) as error:
         print(f"bench-instructions: {error}", file=sys.stderr)

@@ -129,7 +129,7 @@ UNIT_TEST(test_broken_between_good_ones)
         "bad: metadata: name: contains a NUL\n"
         "bad: metadata: expected a name and a namespace\n"
         "d/n garbled: spec: not a protobuf message\n"
-        "bad: metadata: not a protobuf message\n"
+        "bad: not a protobuf message\n"
         "bad: metadata: not a protobuf message\n"
         "d/z type= headless\n"
         "rv=100 continue=");
