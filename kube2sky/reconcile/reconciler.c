@@ -263,7 +263,7 @@ static void reconciler_on_turn(struct ev_loop *loop, ev_prepare *prepare, int re
         outage_back(&r->written); /* the failed change happened after all, or is not wanted any
                                    * longer */
         for (size_t i = 0; i < OWNER_CLASSES; i++) {
-            if (!owners_in(r->owners, (enum owner_class)i, OWNER_REFUSED)) {
+            if (!refusals_of(r->refusals, (enum owner_class)i)) {
                 r->refused[i].msg[0] = '\0';
             }
         }

@@ -266,7 +266,7 @@ struct reconciler_stats {
     size_t waiting;      /* owners in the queue, held with withheld deletes, or backing off */
     size_t owners;       /* known ones */
     size_t held;         /* waiting owners of whose plans nothing may be written yet */
-    size_t refused;      /* waiting owners that etcd refuses alone */
+    size_t refused;      /* owners that etcd refuses alone: they wait, or are tried again */
     const char *leader;  /* the writer's name, with leader_lease_s; "": nobody leads, or no
                           * election. Borrowed */
     size_t in_flight;    /* owners in transactions */

@@ -16,6 +16,7 @@
 #include "kube2sky/reconcile/history_internal.h"
 #include "kube2sky/reconcile/leader_internal.h"
 #include "kube2sky/reconcile/reconciler_internal.h"
+#include "kube2sky/reconcile/refusal_internal.h"
 
 const struct histogram_scale reconciler_programming_scale = {
     .bound_count = 20,
@@ -262,7 +263,7 @@ struct reconciler_stats reconciler_get_stats(const struct reconciler *r)
         .waiting = waiting_owners(r),
         .owners = owners_count(r->owners, OWNER_RECORDS),
         .held = owners_in(r->owners, OWNER_RECORDS, OWNER_HELD),
-        .refused = owners_in(r->owners, OWNER_RECORDS, OWNER_REFUSED),
+        .refused = refusals_of(r->refusals, OWNER_RECORDS),
         .leader = r->leader ? leader_holder(r->leader) : "",
         .in_flight = transactions_passengers(r->transactions),
         .transactions = transactions_used(r->transactions),
