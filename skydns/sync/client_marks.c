@@ -15,8 +15,8 @@
 #include "skydns/clients/client_index.h"
 #include "skydns/clients/topology.h"
 #include "skydns/clients/visibility.h"
-#include "skydns/publish/engine_config.h"
 #include "skydns/sync/broken.h"
+#include "skydns/sync/domain_set_internal.h"
 #include "skydns/sync/mark_keys_internal.h"
 #include "skydns/sync/mark_saved_internal.h"
 #include "skydns/sync/record_keys_internal.h"
@@ -64,7 +64,7 @@ struct range {
 };
 
 struct domain {
-    struct dname name;
+    struct dname name;    /* first: of domain_set_internal.h */
     bool is_known;        /* as told */
     bool are_lists_known; /* as told */
     struct range ranges[RANGES];
@@ -75,9 +75,13 @@ struct client_marks {
     bool is_optional;
     bool wants_topology;
     size_t listed_count; /* as told last */
-    size_t count;
-    struct domain *domains[ENGINE_ZONES_MAX];
+    struct domain_set domains;
 };
+
+static struct domain *domain_at(const struct client_marks *marks, size_t i)
+{
+    return marks->domains.items[i];
+}
 
 /* ---- Telling ---- */
 
@@ -86,13 +90,13 @@ static void tell_visible(struct client_marks *marks)
     const struct client_marks_config *config = &marks->config;
     const struct mark *mark;
     size_t count = 0;
-    for (size_t i = 0; i < marks->count; i++) {
-        count += marks->domains[i]->ranges[MARK_LIST].keys.marks.count;
+    for (size_t i = 0; i < marks->domains.count; i++) {
+        count += domain_at(marks, i)->ranges[MARK_LIST].keys.marks.count;
     }
     struct visible_namespace *listed = xcalloc(count + 1, sizeof(*listed));
     count = 0;
-    for (size_t i = 0; i < marks->count; i++) {
-        const struct range *range = &marks->domains[i]->ranges[MARK_LIST];
+    for (size_t i = 0; i < marks->domains.count; i++) {
+        const struct range *range = &domain_at(marks, i)->ranges[MARK_LIST];
         const struct mark_keys *keys = &range->keys;
         for (size_t at = 0; range->has_read && (mark = mark_keys_next(keys, &at));) {
             if (mark->is_left_out) {
@@ -228,9 +232,9 @@ static void end_read_of_broken(struct range *range)
 
 void client_marks_remember_broken(struct client_marks *marks)
 {
-    for (size_t i = 0; i < marks->count; i++) {
+    for (size_t i = 0; i < marks->domains.count; i++) {
         for (unsigned kind = 0; kind < RANGES; kind++) {
-            struct range *range = &marks->domains[i]->ranges[kind];
+            struct range *range = &domain_at(marks, i)->ranges[kind];
             broken_each(range->told, remember_broken, range);
         }
     }
@@ -359,9 +363,9 @@ static bool is_barring_all(const struct range *range)
 bool client_marks_explain_trouble(const struct client_marks *marks, struct buf *out)
 {
     bool is_trouble = false;
-    for (size_t i = 0; i < marks->count; i++) {
+    for (size_t i = 0; i < marks->domains.count; i++) {
         for (unsigned kind = 0; kind < RANGES; kind++) {
-            const struct range *range = &marks->domains[i]->ranges[kind];
+            const struct range *range = &domain_at(marks, i)->ranges[kind];
             if (kind == RANGE_RECORD) {
                 continue;
             }
@@ -432,9 +436,9 @@ bool client_marks_save(const struct client_marks *marks, struct buf *out)
 {
     size_t before = out->len;
     bool is_known = true;
-    buf_append_u8(out, (uint8_t)marks->count);
-    for (size_t i = 0; is_known && i < marks->count; i++) {
-        const struct domain *domain = marks->domains[i];
+    buf_append_u8(out, (uint8_t)marks->domains.count);
+    for (size_t i = 0; is_known && i < marks->domains.count; i++) {
+        const struct domain *domain = domain_at(marks, i);
         buf_append_sized(out, slice_of(domain->name.wire, domain->name.len));
         is_known = save_range(&domain->ranges[MARK_ADDRESS], out) &&
                    save_range(&domain->ranges[MARK_LIST], out);
@@ -449,8 +453,8 @@ bool client_marks_save(const struct client_marks *marks, struct buf *out)
 static bool has_any_record(const struct client_marks *marks)
 {
     bool has_any = false;
-    for (size_t i = 0; i < marks->count && !has_any; i++) {
-        has_any = marks->domains[i]->ranges[RANGE_RECORD].records.records.count > 0;
+    for (size_t i = 0; i < marks->domains.count && !has_any; i++) {
+        has_any = domain_at(marks, i)->ranges[RANGE_RECORD].records.records.count > 0;
     }
     return has_any;
 }
@@ -471,9 +475,9 @@ void client_marks_save_records(const struct client_marks *marks, struct buf *out
     if (!has_any_record(marks)) {
         return;
     }
-    buf_append_u8(out, (uint8_t)marks->count);
-    for (size_t i = 0; i < marks->count; i++) {
-        const struct range *range = &marks->domains[i]->ranges[RANGE_RECORD];
+    buf_append_u8(out, (uint8_t)marks->domains.count);
+    for (size_t i = 0; i < marks->domains.count; i++) {
+        const struct range *range = &domain_at(marks, i)->ranges[RANGE_RECORD];
         if (save_head(range, out)) {
             record_keys_save(&range->records, out);
         }
@@ -485,9 +489,9 @@ void client_marks_save_topology(const struct client_marks *marks, struct buf *ou
     if (!marks->wants_topology || topology_count(client_index_topology(marks->config.index)) == 0) {
         return;
     }
-    buf_append_u8(out, (uint8_t)marks->count);
-    for (size_t i = 0; i < marks->count; i++) {
-        const struct range *range = &marks->domains[i]->ranges[RANGE_TOPOLOGY];
+    buf_append_u8(out, (uint8_t)marks->domains.count);
+    for (size_t i = 0; i < marks->domains.count; i++) {
+        const struct range *range = &domain_at(marks, i)->ranges[RANGE_TOPOLOGY];
         if (save_head(range, out)) {
             topology_keys_save(&range->topology, out);
         }
@@ -535,12 +539,10 @@ static struct domain *client_marks_domain_new(struct client_marks *marks, const 
 
 static void client_marks_domain_free(struct domain *domain)
 {
-    if (domain) {
-        for (unsigned kind = 0; kind < RANGES; kind++) {
-            range_close(&domain->ranges[kind]);
-        }
-        free(domain);
+    for (unsigned kind = 0; kind < RANGES; kind++) {
+        range_close(&domain->ranges[kind]);
     }
+    free(domain);
 }
 
 /* Starts the client records. A process that saved the other keys about clients and no records had
@@ -582,11 +584,11 @@ void client_marks_set_topology(struct client_marks *marks, bool wants_topology)
         return;
     }
     marks->wants_topology = wants_topology;
-    for (size_t i = 0; i < marks->count; i++) {
+    for (size_t i = 0; i < marks->domains.count; i++) {
         if (wants_topology) {
-            start_topology(marks->domains[i], slice_of(NULL, 0), false);
+            start_topology(domain_at(marks, i), slice_of(NULL, 0), false);
         } else {
-            stop_topology(marks->domains[i]);
+            stop_topology(domain_at(marks, i));
         }
     }
     clients_on_ended(marks->config.owner);
@@ -622,57 +624,31 @@ struct client_marks *client_marks_new(const struct client_marks_config *config)
 void client_marks_free(struct client_marks *marks)
 {
     if (marks) {
-        for (size_t i = 0; i < marks->count; i++) {
-            client_marks_domain_free(marks->domains[i]);
+        for (size_t i = 0; i < marks->domains.count; i++) {
+            client_marks_domain_free(marks->domains.items[i]);
         }
         free(marks);
     }
 }
 
-/* Takes the domain out of the list; NULL: it is not there. */
-static struct domain *client_marks_unlink_domain(struct client_marks *marks,
-                                                 const struct dname *name)
-{
-    for (size_t i = 0; i < marks->count; i++) {
-        struct domain *domain = marks->domains[i];
-        if (domain && dname_equal(&domain->name, name)) {
-            marks->domains[i] = NULL;
-            return domain;
-        }
-    }
-    return NULL;
-}
-
-static bool client_marks_is_among(const struct dname *name, struct domain *const *domains,
-                                  size_t count)
-{
-    for (size_t i = 0; i < count; i++) {
-        if (dname_equal(&domains[i]->name, name)) {
-            return true;
-        }
-    }
-    return false;
-}
-
 void client_marks_set_domains(struct client_marks *marks, const struct dname *names, size_t count)
 {
     const struct client_marks_config *config = &marks->config;
-    struct domain *next[ENGINE_ZONES_MAX];
-    size_t next_count = 0;
+    struct domain_set next = {.count = 0};
     for (size_t i = 0; i < count; i++) {
-        if (!client_marks_is_among(&names[i], next, next_count)) {
-            struct domain *known = client_marks_unlink_domain(marks, &names[i]);
-            next[next_count++] = known ? known : client_marks_domain_new(marks, &names[i]);
+        if (domain_set_index(&next, &names[i]) == next.count) {
+            struct domain *known = domain_set_take(&marks->domains, &names[i]);
+            next.items[next.count++] = known ? known : client_marks_domain_new(marks, &names[i]);
         }
     }
-    for (size_t i = 0; i < marks->count; i++) {
-        client_marks_domain_free(marks->domains[i]); /* no longer in force */
+    for (size_t i = 0; i < marks->domains.count; i++) {
+        client_marks_domain_free(marks->domains.items[i]); /* no longer in force */
     }
-    memcpy(marks->domains, next, next_count * sizeof(next[0]));
-    marks->count = next_count;
-    for (size_t i = 0; i < next_count; i++) {
-        if (!next[i]->ranges[MARK_LIST].mirror && !next[i]->ranges[MARK_LIST].is_denied) {
-            client_marks_start(next[i], config);
+    marks->domains = next;
+    for (size_t i = 0; i < next.count; i++) {
+        struct domain *domain = next.items[i];
+        if (!domain->ranges[MARK_LIST].mirror && !domain->ranges[MARK_LIST].is_denied) {
+            client_marks_start(domain, config);
         }
     }
     marks->config.saved = marks->config.saved_records = marks->config.saved_topology =
@@ -687,12 +663,8 @@ void client_marks_set_domains(struct client_marks *marks, const struct dname *na
 static const struct domain *client_marks_find_domain(const struct client_marks *marks,
                                                      const struct dname *name)
 {
-    for (size_t i = 0; i < marks->count; i++) {
-        if (dname_equal(&marks->domains[i]->name, name)) {
-            return marks->domains[i];
-        }
-    }
-    return NULL;
+    const size_t i = domain_set_index(&marks->domains, name);
+    return i < marks->domains.count ? marks->domains.items[i] : NULL;
 }
 
 bool client_marks_is_known(const struct client_marks *marks, const struct dname *domain)
@@ -715,8 +687,8 @@ void client_marks_set_optional(struct client_marks *marks, bool is_optional)
 bool client_marks_are_settled(const struct client_marks *marks)
 {
     bool are_settled = true;
-    for (size_t i = 0; i < marks->count && are_settled; i++) {
-        const struct range *ranges = marks->domains[i]->ranges;
+    for (size_t i = 0; i < marks->domains.count && are_settled; i++) {
+        const struct range *ranges = domain_at(marks, i)->ranges;
         for (unsigned kind = 0; kind < RANGES && are_settled; kind++) {
             are_settled = ranges[kind].has_read || ranges[kind].is_denied ||
                           ranges[kind].is_saved ||
@@ -733,9 +705,9 @@ static void bar_address(void *index, const struct ip *ip)
 
 void client_marks_show(const struct client_marks *marks)
 {
-    for (size_t i = 0; i < marks->count; i++) {
-        const struct range *ranges = marks->domains[i]->ranges;
-        if (marks->domains[i]->is_known) {
+    for (size_t i = 0; i < marks->domains.count; i++) {
+        const struct range *ranges = domain_at(marks, i)->ranges;
+        if (domain_at(marks, i)->is_known) {
             mark_keys_each_address(&ranges[MARK_ADDRESS].keys, bar_address, marks->config.index);
             record_keys_show(&ranges[RANGE_RECORD].records);
         }

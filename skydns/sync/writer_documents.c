@@ -14,8 +14,8 @@
 #include "common/base/xalloc.h"
 #include "common/etcd/etcd_mirror.h"
 #include "common/etcd/etcd_store_id.h"
-#include "skydns/publish/engine_config.h"
 #include "skydns/settings/config_documents.h"
+#include "skydns/sync/domain_set_internal.h"
 
 /* Time between attempts after a denial: people give permissions, and the mirror itself would retry
  * every second. */
@@ -23,8 +23,8 @@ static const double denied_retry_s = 10;
 
 /* Document of one domain. */
 struct document {
+    struct dname domain; /* first: of domain_set_internal.h */
     struct writer_documents *documents;
-    struct dname domain;
     char *key;
     struct etcd_mirror *mirror; /* NULL: etcd denies reading the key */
     ev_timer retry;             /* runs then */
@@ -41,8 +41,7 @@ struct document {
 
 struct writer_documents {
     struct writer_documents_config config;
-    size_t count;
-    struct document *items[ENGINE_ZONES_MAX];
+    struct domain_set domains;
     struct buf saved; /* until the first domains are set */
 };
 
@@ -132,8 +131,8 @@ static void writer_documents_on_state(void *data, const struct err *err)
 
 bool writer_documents_is_caught_up(const struct writer_documents *documents)
 {
-    for (size_t i = 0; i < documents->count; i++) {
-        const struct document *document = documents->items[i];
+    for (size_t i = 0; i < documents->domains.count; i++) {
+        const struct document *document = documents->domains.items[i];
         if (document->is_denied) {
             continue;
         }
@@ -149,8 +148,8 @@ bool writer_documents_is_caught_up(const struct writer_documents *documents)
 bool writer_documents_explain_denied(const struct writer_documents *documents, struct buf *out)
 {
     bool is_denied = false;
-    for (size_t i = 0; documents && i < documents->count; i++) {
-        const struct document *document = documents->items[i];
+    for (size_t i = 0; documents && i < documents->domains.count; i++) {
+        const struct document *document = documents->domains.items[i];
         if (document->is_denied) {
             buf_printf(out, "%scannot read %s: %s", is_denied ? "; " : "", document->key,
                        document->denial.msg);
@@ -181,9 +180,9 @@ bool writer_documents_save(const struct writer_documents *documents, struct buf 
 {
     size_t before = out->len;
     bool is_known = true;
-    buf_append_u8(out, (uint8_t)documents->count);
-    for (size_t i = 0; is_known && i < documents->count; i++) {
-        is_known = sync_writer_documents_save(documents->items[i], out);
+    buf_append_u8(out, (uint8_t)documents->domains.count);
+    for (size_t i = 0; is_known && i < documents->domains.count; i++) {
+        is_known = sync_writer_documents_save(documents->domains.items[i], out);
     }
     if (!is_known || out->failed) {
         out->len = before;
@@ -294,13 +293,11 @@ static void writer_documents_start(struct document *document, struct slice saved
 
 static void document_free(struct document *document)
 {
-    if (document) {
-        etcd_mirror_stop(document->mirror);
-        ev_timer_stop(document->documents->config.loop, &document->retry);
-        buf_fini(&document->text);
-        free(document->key);
-        free(document);
-    }
+    etcd_mirror_stop(document->mirror);
+    ev_timer_stop(document->documents->config.loop, &document->retry);
+    buf_fini(&document->text);
+    free(document->key);
+    free(document);
 }
 
 struct writer_documents *writer_documents_new(const struct writer_documents_config *config)
@@ -315,62 +312,35 @@ struct writer_documents *writer_documents_new(const struct writer_documents_conf
 void writer_documents_free(struct writer_documents *documents)
 {
     if (documents) {
-        for (size_t i = 0; i < documents->count; i++) {
-            document_free(documents->items[i]);
+        for (size_t i = 0; i < documents->domains.count; i++) {
+            document_free(documents->domains.items[i]);
         }
         buf_fini(&documents->saved);
         free(documents);
     }
 }
 
-/* Takes the domain's document out of the list; NULL: there is none. */
-static struct document *writer_documents_unlink_document(struct writer_documents *documents,
-                                                         const struct dname *domain)
-{
-    for (size_t i = 0; i < documents->count; i++) {
-        struct document *document = documents->items[i];
-        if (document && dname_equal(&document->domain, domain)) {
-            documents->items[i] = NULL;
-            return document;
-        }
-    }
-    return NULL;
-}
-
-static bool writer_documents_is_among(const struct dname *domain, struct document *const *items,
-                                      size_t count)
-{
-    for (size_t i = 0; i < count; i++) {
-        if (dname_equal(&items[i]->domain, domain)) {
-            return true;
-        }
-    }
-    return false;
-}
-
 void writer_documents_set_domains(struct writer_documents *documents, const struct dname *domains,
                                   size_t count)
 {
-    struct document *next[ENGINE_ZONES_MAX];
+    struct domain_set next = {.count = 0};
     bool is_new[ENGINE_ZONES_MAX];
-    size_t next_count = 0;
     for (size_t i = 0; i < count; i++) {
-        if (!writer_documents_is_among(&domains[i], next, next_count)) {
-            struct document *known = writer_documents_unlink_document(documents, &domains[i]);
-            is_new[next_count] = !known;
-            next[next_count++] = known ? known : document_new(documents, &domains[i]);
+        if (domain_set_index(&next, &domains[i]) == next.count) {
+            struct document *known = domain_set_take(&documents->domains, &domains[i]);
+            is_new[next.count] = !known;
+            next.items[next.count++] = known ? known : document_new(documents, &domains[i]);
         }
     }
-    for (size_t i = 0; i < documents->count; i++) {
-        document_free(documents->items[i]); /* no longer in force */
+    for (size_t i = 0; i < documents->domains.count; i++) {
+        document_free(documents->domains.items[i]); /* no longer in force */
     }
-    memcpy(documents->items, next, next_count * sizeof(next[0]));
-    documents->count = next_count;
+    documents->domains = next;
     struct buf saved = documents->saved; /* `changed` may come back here */
     buf_init(&documents->saved, 0);
-    for (size_t i = 0; i < next_count; i++) {
+    for (size_t i = 0; i < next.count; i++) {
         if (is_new[i]) {
-            writer_documents_start(next[i], buf_slice(&saved));
+            writer_documents_start(next.items[i], buf_slice(&saved));
         }
     }
     buf_fini(&saved);
