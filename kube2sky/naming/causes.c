@@ -61,11 +61,6 @@ void causes_free(struct causes *causes)
     free(causes);
 }
 
-size_t causes_count(const struct causes *causes)
-{
-    return causes->owners.count;
-}
-
 /* ---- Shares ---- */
 
 /* Returns the part of "svc/default/web" between the slashes. */

@@ -56,6 +56,4 @@ const struct cause *causes_confirm(struct causes *causes, struct slice owner, in
 /* Returns the owner's changes, the latest first; NULL past the oldest. Borrowed. */
 const struct cause *causes_get(const struct causes *causes, struct slice owner, size_t back);
 
-size_t causes_count(const struct causes *causes); /* owners */
-
 #endif

@@ -597,20 +597,6 @@ struct slice client_keys_next_change(struct client_keys *keys, enum client_keys_
     return buf_slice(&keys->taken);
 }
 
-void client_keys_each(const struct client_keys *keys,
-                      void (*fn)(void *data, struct slice key, struct slice value), void *data)
-{
-    for (size_t i = 0; i < CLIENT_KEYS_PARTS; i++) {
-        const struct part *part = &keys->parts[i];
-        size_t at = 0;
-        for (const struct client_key *key; (key = key_table_next(&part->table, &at)); at++) {
-            if (wanted_value(part, key).ptr) {
-                fn(data, key->key, wanted_value(part, key));
-            }
-        }
-    }
-}
-
 size_t client_keys_left_out(const struct client_keys *keys)
 {
     return keys->parts[CLIENT_KEYS_VISIBLE].left_out;

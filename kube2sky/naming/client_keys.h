@@ -94,10 +94,6 @@ struct slice client_keys_value(const struct client_keys *keys, struct slice key)
  * Borrowed until the next call. */
 struct slice client_keys_next_change(struct client_keys *keys, enum client_keys_part part);
 
-/* Calls fn for each wanted key but client records, in no order. */
-void client_keys_each(const struct client_keys *keys,
-                      void (*fn)(void *data, struct slice key, struct slice value), void *data);
-
 /* Returns how many namespaces have no key, since all texts together are too long. */
 size_t client_keys_left_out(const struct client_keys *keys);
 

@@ -29,7 +29,6 @@ struct external_key {
 struct external_keys {
     struct external_keys_config config;
     struct key_table keys, names;
-    size_t others;
 };
 
 struct external_keys *external_keys_new(const struct external_keys_config *config)
@@ -90,7 +89,6 @@ static void join_external_name(struct external_keys *keys, struct external_key *
     }
     key->name = name;
     LIST_INSERT_HEAD(&name->keys, key, of_name);
-    keys->others++;
     keys->config.changed(keys->config.data, text);
 }
 
@@ -102,7 +100,6 @@ static void leave_external_name(struct external_keys *keys, struct external_key 
     }
     LIST_REMOVE(key, of_name);
     key->name = NULL;
-    keys->others--;
     keys->config.changed(keys->config.data, name->key);
     if (LIST_EMPTY(&name->keys)) {
         (void)key_table_take(&keys->names, name->key);
@@ -198,9 +195,4 @@ bool external_keys_has_other(const struct external_keys *keys, struct slice name
         key = LIST_NEXT(key, of_name);
     }
     return key != NULL;
-}
-
-size_t external_keys_others(const struct external_keys *keys)
-{
-    return keys->others;
 }

@@ -53,7 +53,4 @@ bool external_keys_has_other(const struct external_keys *keys, struct slice name
  * with targetstrip 1, all before "/3f2a". 0: it has no name. */
 size_t external_keys_name_len(struct slice key, struct slice value);
 
-/* Returns how many keys of somebody else are held. */
-size_t external_keys_others(const struct external_keys *keys);
-
 #endif

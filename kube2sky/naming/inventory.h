@@ -149,9 +149,6 @@ bool inventory_has_pod_of(const struct inventory *inventory, const struct ip *ip
  * completely, or not wanted. An empty owner stands for all namespaces. */
 bool inventory_knows_pods(const struct inventory *inventory, struct slice owner);
 
-/* Returns a bit (1 << kind) for each kind that has been listed completely or is not wanted. */
-unsigned inventory_complete_kinds(const struct inventory *inventory);
-
 /* Returns a count that grows when a kind becomes complete somewhere, and at each later list: more
  * keys may then be deleted. */
 uint64_t inventory_completions(const struct inventory *inventory);

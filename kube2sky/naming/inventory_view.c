@@ -66,26 +66,6 @@ bool inventory_is_complete(const struct inventory *inventory)
     return inventory_missing(inventory) == NULL;
 }
 
-static unsigned complete_kinds(const struct inventory *inventory)
-{
-    unsigned kinds = 0;
-    for (size_t i = 0; i < KUBE_KIND_COUNT; i++) {
-        bool is_wanted = inventory->kinds[i].is_wanted;
-        kinds |= (unsigned)(!is_wanted || inventory_view_is_complete(inventory, (enum kube_kind)i))
-                 << i;
-    }
-    return kinds;
-}
-
-unsigned inventory_complete_kinds(const struct inventory *inventory)
-{
-    unsigned kinds = complete_kinds(inventory);
-    for (size_t i = 0; i < inventory->part_count; i++) {
-        kinds &= complete_kinds(inventory->parts[i]);
-    }
-    return kinds;
-}
-
 uint64_t inventory_completions(const struct inventory *inventory)
 {
     uint64_t completions = inventory->completions;

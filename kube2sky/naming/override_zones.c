@@ -229,11 +229,6 @@ void override_zones_free(struct override_zones *zones)
     }
 }
 
-size_t override_zones_count(const struct override_zones *zones)
-{
-    return zones ? zones->count : 0;
-}
-
 /* ---- Verdicts ---- */
 
 static bool is_in_zone(const struct override_zone *zone, const struct dname *name)

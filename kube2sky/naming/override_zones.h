@@ -36,8 +36,6 @@ int override_zones_reserve(struct override_zones *zones, const char *zone, const
 
 void override_zones_free(struct override_zones *zones); /* NULL is fine */
 
-size_t override_zones_count(const struct override_zones *zones); /* NULL: 0 */
-
 /* Parses an external name as people write it, "app.example.com" or "*.apps.example.com", with or
  * without a trailing dot, into lower case. Labels have letters, digits and hyphens. Returns false
  * for any other text, and for a name that leaves no room for a key's last label. */

@@ -60,6 +60,18 @@ UNIT_TEST(test_the_latest_are_kept)
     causes_free(causes);
 }
 
+/* Returns how many of the namespace's owners are known. */
+static int count_loud(const struct causes *causes)
+{
+    int count = 0;
+    for (int i = 0; i < 3 * CAUSES_MAX; i++) {
+        char owner[32];
+        (void)snprintf(owner, sizeof(owner), "svc/loud/web-%d", i);
+        count += causes_get(causes, slice_str(owner), 0) != NULL;
+    }
+    return count;
+}
+
 /* A namespace that floods the table pushes out its own. */
 UNIT_TEST(test_shares)
 {
@@ -75,14 +87,14 @@ UNIT_TEST(test_shares)
         causes_board(causes, slice_str(owner));
         assert_non_null(causes_confirm(causes, slice_str(owner), 2, 1, 0));
     }
-    assert_int_equal(causes_count(causes), CAUSES_MAX);
+    assert_int_equal(count_loud(causes), CAUSES_MAX - 1);
     assert_non_null(causes_get(causes, slice_str(quiet), 0));
     assert_null(causes_get(causes, slice_str("svc/loud/web-0"), 0));
     char last[32];
     (void)snprintf(last, sizeof(last), "svc/loud/web-%d", 3 * CAUSES_MAX - 1);
     assert_non_null(causes_get(causes, slice_str(last), 0));
     note_event(causes, "ConfigMap", "odd", ""); /* an owner without a namespace */
-    assert_int_equal(causes_count(causes), CAUSES_MAX);
+    assert_int_equal(count_loud(causes), CAUSES_MAX - 2);
     causes_free(causes);
 }
 

@@ -295,7 +295,6 @@ static void list_one_pod(struct fixture *f)
 UNIT_TEST(test_a_list_without_pods_removes_none)
 {
     struct fixture *f = *state;
-    unsigned complete;
     list_services(f, (const char *const[]){"kubernetes", NULL});
     list_nothing(f, KUBE_ENDPOINTS);
     list_nothing(f, KUBE_POD); /* the first list: a new cluster is ready */
@@ -303,11 +302,11 @@ UNIT_TEST(test_a_list_without_pods_removes_none)
     assert_true(inventory_doubts(f->inventory, KUBE_POD));
     assert_false(may_delete(f, "pod/default/10-0-0-1"));
     assert_true(may_delete(f, "svc/default/gone"));
-    complete = inventory_complete_kinds(f->inventory);
+    const uint64_t completions = inventory_completions(f->inventory);
     put_pod(f, "kube-system", "dns", "'podIP':'10.1.0.9'");
     assert_false(inventory_doubts(f->inventory, KUBE_POD));
     assert_true(may_delete(f, "pod/default/10-0-0-1"));
-    assert_true(inventory_complete_kinds(f->inventory) & ~complete);
+    assert_true(inventory_completions(f->inventory) > completions);
 
     put_pod(f, "default", "a", "'podIP':'10.1.0.1'");
     list_nothing(f, KUBE_POD); /* a later one */
@@ -350,26 +349,29 @@ UNIT_TEST(test_pods_that_cannot_be_listed)
     assert_false(may_delete(f, "pod/default"));
 }
 
+/* A kind that is listed without the others. */
 UNIT_TEST(test_complete_kinds)
 {
-    const unsigned service = 1u << KUBE_SERVICE, endpoints = 1u << KUBE_ENDPOINTS;
-    const unsigned pod = 1u << KUBE_POD;
-    /* Never wanted here */
-    const unsigned config = 1u << KUBE_CONFIG_MAP | 1u << KUBE_NODE | 1u << KUBE_NAMESPACE |
-                            1u << KUBE_INGRESS | 1u << KUBE_GATEWAY | 1u << KUBE_ROUTE |
-                            1u << KUBE_IMPORT | 1u << KUBE_IMPORT_SLICE;
-    const unsigned slice = 1u << KUBE_SLICE | config;
     struct fixture *f = *state;
-    assert_int_equal(inventory_complete_kinds(f->inventory), slice);
+    assert_false(may_delete(f, "pod/default/10-0-0-1"));
     list_one_pod(f);
-    assert_int_equal(inventory_complete_kinds(f->inventory), slice | pod);
+    assert_true(may_delete(f, "pod/default/10-0-0-1"));
+    assert_false(may_delete(f, "svc/default/gone"));
     list_services(f, (const char *const[]){"kubernetes", NULL});
+    assert_true(may_delete(f, "svc/default/gone"));
+    assert_false(inventory_knows_claims(f->inventory, slice_of(NULL, 0)));
     list_nothing(f, KUBE_ENDPOINTS);
-    assert_int_equal(inventory_complete_kinds(f->inventory), slice | pod | service | endpoints);
+    assert_true(inventory_knows_claims(f->inventory, slice_of(NULL, 0)));
+    assert_true(inventory_is_complete(f->inventory));
     list_services(f, (const char *const[]){"web", NULL});
-    assert_int_equal(inventory_complete_kinds(f->inventory), slice | pod | endpoints);
+    assert_false(may_delete(f, "svc/default/gone"));
+    assert_true(may_delete(f, "pod/default/10-0-0-1"));
+    assert_string_equal(inventory_missing(f->inventory),
+                        "service default/kubernetes does not exist yet");
+    list_services(f, (const char *const[]){"kubernetes", NULL});
+    assert_true(inventory_is_complete(f->inventory));
     inventory_use_endpoints(f->inventory, KUBE_SLICE);
-    assert_int_equal(inventory_complete_kinds(f->inventory), pod | endpoints | config);
+    assert_true(inventory_is_complete(f->inventory)); /* the old source serves until then */
 }
 
 /* ---- Pods ---- */

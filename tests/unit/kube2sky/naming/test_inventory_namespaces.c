@@ -126,12 +126,13 @@ UNIT_TEST(test_what_is_refused_is_not_waited_for)
         inventory_lack(inventory_part(inventory, kinds[i], "crew"), kinds[i]);
     }
     assert_true(inventory_is_complete(inventory));
-    assert_false(inventory_complete_kinds(inventory) & 1u << KUBE_SERVICE);
+    assert_false(inventory_knows_claims(inventory, slice_str("svc/crew/web")));
+    assert_false(inventory_may_delete(inventory, slice_str("svc/crew/web")));
 
     uint64_t completions = inventory_completions(inventory);
     inventory_namespaces_list(inventory, KUBE_SERVICE, "crew", NULL);
     assert_true(inventory_completions(inventory) > completions);
-    assert_true(inventory_complete_kinds(inventory) & 1u << KUBE_SERVICE);
+    assert_true(inventory_may_delete(inventory, slice_str("svc/crew/web")));
 }
 
 /* One namespace's slices may be permitted, and another's not. */
