@@ -254,9 +254,8 @@ static void start_middle(struct app *app, const struct options *o)
         .is_wanted = {[CLIENT_KEYS_NODE_ADDRESS] = o->wants_pods,
                       [CLIENT_KEYS_VISIBLE] = o->wants_visibility,
                       [CLIENT_KEYS_RECORD] = o->wants_client_records},
-        .is_narrowed = {[CLIENT_KEYS_NODE_ADDRESS] = o->namespace_count > 0 || *o->label_selector,
-                        [CLIENT_KEYS_VISIBLE] = o->namespace_count > 0 || *o->namespace_labels,
-                        [CLIENT_KEYS_RECORD] = o->namespace_count > 0 || *o->label_selector},
+        .are_pods_narrowed = o->namespace_count > 0 || *o->label_selector,
+        .are_namespaces_narrowed = o->namespace_count > 0 || *o->namespace_labels,
         .namespaces = (const char *const *)o->namespaces,
         .namespace_count = o->namespace_count,
     });

@@ -45,13 +45,13 @@ enum client_keys_part {
 enum { CLIENT_KEYS_TEXT_MAX = KUBE_VISIBLE_TO_MAX, CLIENT_KEYS_TEXTS_MAX = 4 * 1024 * 1024 };
 
 struct client_keys_config {
-    const char *domain;                  /* "cluster.local.", borrowed for its lifetime */
-    bool is_wanted[CLIENT_KEYS_PARTS];   /* all keys of an unwanted part are to be deleted */
-    bool is_narrowed[CLIENT_KEYS_PARTS]; /* only some objects are listed, perhaps none: an empty
-                                          * list is believed */
-    const char *const *namespaces;       /* each has its own lists of pods; borrowed for its
-                                          * lifetime */
-    size_t namespace_count;              /* 0: one list has all pods */
+    const char *domain;                /* "cluster.local.", borrowed for its lifetime */
+    bool is_wanted[CLIENT_KEYS_PARTS]; /* all keys of an unwanted part are to be deleted */
+    /* Only some objects are listed, perhaps none: an empty list is believed. */
+    bool are_pods_narrowed;
+    bool are_namespaces_narrowed;
+    const char *const *namespaces; /* each has its own lists of pods; borrowed for its lifetime */
+    size_t namespace_count;        /* 0: one list has all pods */
 };
 
 struct client_keys *client_keys_new(const struct client_keys_config *config);

@@ -14,13 +14,22 @@
 /* Four names of at most 253 bytes, escaped. */
 enum { VALUE_MAX = 16 * 1024, ID_MAX = 16 * 1024 * 1024 };
 
+/* The keys of an address. */
+enum place_key { PLACE_SHARED, PLACE_RECORD, PLACE_KEYS };
+
 /* An address. */
 struct record_place {
     struct ip ip;
-    bool is_changed;
-    STAILQ_ENTRY(record_place) changed;
+    bool is_changed[PLACE_KEYS];
+    uint32_t shared; /* how many pods on the host network have it */
+    STAILQ_ENTRY(record_place) changed[PLACE_KEYS];
     struct record_stay *first; /* NULL: no pod has it, and its change is to be taken */
 };
+
+STAILQ_HEAD(record_place_queue, record_place);
+
+/* Stands for every address; no pod has it. */
+static const struct ip every_ip = {.family_bytes = 4};
 
 /* One of a pod's addresses. */
 struct record_stay {
@@ -51,7 +60,8 @@ struct record_pod {
 };
 
 struct client_records {
-    bool is_narrowed;
+    struct client_keys_config config;
+    bool wants[PLACE_KEYS];
     bool are_known;
     bool are_lost;
     struct client_listings pod_lists;
@@ -60,7 +70,7 @@ struct client_records {
     struct key_table nodes;
     struct key_table places;
     size_t node_count; /* known ones */
-    STAILQ_HEAD(, record_place) changed;
+    struct record_place_queue changed[PLACE_KEYS];
     struct buf *value; /* scratch buffer */
     struct buf id;     /* scratch buffer */
 };
@@ -81,17 +91,19 @@ static struct slice key_of_pod(const void *thing)
     return slice_of(pod->id, pod->id_len);
 }
 
-struct client_records *client_records_new(bool is_narrowed, const char *const *namespaces,
-                                          size_t namespace_count)
+struct client_records *client_records_new(const struct client_keys_config *config)
 {
     struct client_records *records = xcalloc(1, sizeof(*records));
-    records->is_narrowed = is_narrowed;
-    client_listings_init(&records->pod_lists, namespaces, namespace_count);
+    records->config = *config;
+    records->wants[PLACE_SHARED] = config->is_wanted[CLIENT_KEYS_NODE_ADDRESS];
+    records->wants[PLACE_RECORD] = config->is_wanted[CLIENT_KEYS_RECORD];
+    client_listings_init(&records->pod_lists, config->namespaces, config->namespace_count);
     client_listings_init(&records->node_list, NULL, 0);
     key_table_init(&records->pods, key_of_pod);
     key_table_init_keyed(&records->nodes);
     key_table_init(&records->places, key_of_place);
-    STAILQ_INIT(&records->changed);
+    STAILQ_INIT(&records->changed[PLACE_SHARED]);
+    STAILQ_INIT(&records->changed[PLACE_RECORD]);
     records->value = xmalloc(sizeof(*records->value));
     buf_init(records->value, VALUE_MAX);
     buf_init(&records->id, ID_MAX);
@@ -113,9 +125,6 @@ static void client_records_free_node(struct record_node *node)
 void client_records_free(struct client_records *records)
 {
     void *thing;
-    if (!records) {
-        return;
-    }
     for (size_t at = 0; (thing = key_table_next(&records->pods, &at)); at++) {
         free_record_pod(thing);
     }
@@ -135,26 +144,35 @@ void client_records_free(struct client_records *records)
 
 /* ---- Changes ---- */
 
-/* Notes a change, unless nothing is wanted yet: then all is noted when it is. */
-static void note_place(struct client_records *records, struct record_place *place)
+static void note_place(struct client_records *records, struct record_place *place,
+                       enum place_key key)
 {
-    if (!place->is_changed && records->are_known) {
-        place->is_changed = true;
-        STAILQ_INSERT_TAIL(&records->changed, place, changed);
+    if (!place->is_changed[key] && records->wants[key]) {
+        place->is_changed[key] = true;
+        STAILQ_INSERT_TAIL(&records->changed[key], place, changed[key]);
     }
 }
 
-static void note_all(struct client_records *records)
+/* Notes a change, unless no record is wanted yet: then all are noted when they are. */
+static void note_record(struct client_records *records, struct record_place *place)
+{
+    if (records->are_known) {
+        note_place(records, place, PLACE_RECORD);
+    }
+}
+
+static void note_all_records(struct client_records *records)
 {
     struct record_place *place;
     for (size_t at = 0; (place = key_table_next(&records->places, &at)); at++) {
-        note_place(records, place);
+        note_record(records, place);
     }
 }
 
 static void free_unused_place(struct client_records *records, struct record_place *place)
 {
-    if (!place->first && !place->is_changed) {
+    if (!place->first && !place->shared && !place->is_changed[PLACE_SHARED] &&
+        !place->is_changed[PLACE_RECORD]) {
         (void)key_table_take(&records->places, key_of_place(place)); /* this one */
         free(place);
     }
@@ -166,7 +184,7 @@ static void check_known(struct client_records *records)
                      client_listings_are_read(&records->node_list);
     if (are_known && !records->are_known) {
         records->are_known = true;
-        note_all(records);
+        note_all_records(records);
     }
 }
 
@@ -198,7 +216,7 @@ static void set_zone(struct client_records *records, struct record_node *node, c
     LIST_FOREACH(pod, &node->pods, of_node)
     {
         for (size_t i = 0; i < pod->stay_count; i++) {
-            note_place(records, pod->stays[i].place);
+            note_record(records, pod->stays[i].place);
         }
     }
 }
@@ -269,15 +287,24 @@ static bool has_stay(const struct record_pod *pod, const struct record_place *pl
     return has;
 }
 
+/* Counts a pod on the host network that comes to the place (change 1) or leaves it (-1). */
+static void share_place(struct client_records *records, struct record_place *place, int change)
+{
+    const bool was_shared = place->shared > 0;
+    place->shared += (uint32_t)change;
+    if (was_shared != (place->shared > 0)) {
+        note_place(records, place, PLACE_SHARED);
+    }
+}
+
 /* Adds the pod's addresses; 0.0.0.0 is none. */
 static void add_stays(struct client_records *records, struct record_pod *pod,
                       const struct kube_object *object)
 {
-    static const struct ip no_ip = {.family_bytes = 4};
     pod->stays = xcalloc(object->pod.ip_count, sizeof(*pod->stays));
     for (size_t i = 0; i < object->pod.ip_count && pod->stay_count < UINT16_MAX; i++) {
         struct ip ip;
-        if (!ip_parse_sloppy(slice_str(object->pod.ips[i]), &ip) || ip_equal(&ip, &no_ip)) {
+        if (!ip_parse_sloppy(slice_str(object->pod.ips[i]), &ip) || ip_equal(&ip, &every_ip)) {
             continue;
         }
         struct record_place *place = get_place(records, &ip);
@@ -285,7 +312,8 @@ static void add_stays(struct client_records *records, struct record_pod *pod,
             struct record_stay *stay = &pod->stays[pod->stay_count++];
             *stay = (struct record_stay){.next = place->first, .pod = pod, .place = place};
             place->first = stay;
-            note_place(records, place);
+            note_record(records, place);
+            share_place(records, place, pod->is_on_host);
         }
     }
 }
@@ -314,7 +342,8 @@ static void end_pod(struct client_records *records, struct record_pod *pod)
             link = &(*link)->next;
         }
         *link = pod->stays[i].next;
-        note_place(records, pod->stays[i].place);
+        note_record(records, pod->stays[i].place);
+        share_place(records, pod->stays[i].place, -(int)pod->is_on_host);
         free_unused_place(records, pod->stays[i].place);
     }
     unlink_from_node(records, pod);
@@ -354,11 +383,13 @@ static bool is_same_pod(const struct client_records *records, const struct recor
     return is_same;
 }
 
-/* Returns whether the pod's addresses are its own, or its node's, now. */
-static bool is_counted(const struct kube_object *object)
+/* Returns whether the pod's addresses are its own, or its node's, now. Its own are of no use
+ * without client records. */
+static bool is_counted(const struct client_records *records, const struct kube_object *object)
 {
     return object->pod.ip_count > 0 && dname_is_host_label(slice_str(object->ns)) &&
-           !kube_object_has_ended(object);
+           !kube_object_has_ended(object) &&
+           (object->pod.is_on_host_network || records->wants[PLACE_RECORD]);
 }
 
 static void discard_record_pod(struct client_records *records, struct slice id)
@@ -374,9 +405,10 @@ static void upsert_record_pod(struct client_records *records, const struct kube_
 {
     struct slice id = client_records_id(records, object->ns, object->name);
     struct record_pod *pod = key_table_find(&records->pods, id);
-    if (pod && (object->is_garbled || (is_counted(object) && is_same_pod(records, pod, object)))) {
+    if (pod && (object->is_garbled ||
+                (is_counted(records, object) && is_same_pod(records, pod, object)))) {
         pod->generation = generation; /* a garbled one keeps its last state */
-    } else if (!object->is_garbled && is_counted(object)) {
+    } else if (!object->is_garbled && is_counted(records, object)) {
         struct record_pod *now =
             make_pod(records, object); /* first, so that no address is without one */
         now->generation = generation;
@@ -408,9 +440,11 @@ static void sweep_record_pods(struct client_records *records, const struct clien
 static struct client_listing *client_records_listing(struct client_records *records,
                                                      enum kube_kind kind, const char *ns)
 {
-    return kind == KUBE_POD    ? client_listings_find(&records->pod_lists, ns)
-           : kind == KUBE_NODE ? client_listings_find(&records->node_list, "")
-                               : NULL;
+    const bool wants_records = records->wants[PLACE_RECORD];
+    return kind == KUBE_POD && (wants_records || records->wants[PLACE_SHARED])
+               ? client_listings_find(&records->pod_lists, ns)
+           : kind == KUBE_NODE && wants_records ? client_listings_find(&records->node_list, "")
+                                                : NULL;
 }
 
 static void client_records_sweep(struct client_records *records, enum kube_kind kind,
@@ -434,7 +468,8 @@ void client_records_list_begin(struct client_records *records, enum kube_kind ki
 void client_records_list_end(struct client_records *records, enum kube_kind kind, const char *ns)
 {
     struct client_listing *listing = client_records_listing(records, kind, ns);
-    if (listing && client_listing_end(listing, kind == KUBE_POD && records->is_narrowed)) {
+    if (listing &&
+        client_listing_end(listing, kind == KUBE_POD && records->config.are_pods_narrowed)) {
         client_records_sweep(records, kind, listing);
     }
     if (listing) {
@@ -482,9 +517,10 @@ void client_records_lack(struct client_records *records, enum kube_kind kind, co
 
 void client_records_lose(struct client_records *records, bool are_lost)
 {
-    if (are_lost != records->are_lost) {
+    if (are_lost != records->are_lost && records->config.namespace_count == 0) {
         records->are_lost = are_lost;
-        note_all(records);
+        note_all_records(records);
+        share_place(records, get_place(records, &every_ip), are_lost ? 1 : -1);
     }
 }
 
@@ -528,32 +564,51 @@ static void append_pod(struct buf *out, const struct record_pod *pod)
     }
 }
 
-struct slice client_records_value(const struct client_records *records, const struct ip *ip)
+static void append_record(const struct record_place *place, struct buf *out)
 {
-    const struct record_place *place = key_table_find(&records->places, client_records_ip_key(ip));
-    struct slice ns =
-        place && records->are_known && !records->are_lost ? namespace_at(place) : slice_of("", 0);
-    if (ns.len == 0) {
-        return slice_of(NULL, 0);
+    const struct slice ns = namespace_at(place);
+    if (ns.len > 0) {
+        json_text_open(out, NULL, '{');
+        append_namespace(out, ns);
+        if (!place->first->next) {
+            append_pod(out, place->first->pod);
+        }
+        buf_append_char(out, '}');
     }
-    buf_clear(records->value);
-    json_text_open(records->value, NULL, '{');
-    append_namespace(records->value, ns);
-    if (!place->first->next) {
-        append_pod(records->value, place->first->pod);
-    }
-    buf_append_char(records->value, '}');
-    return records->value->failed ? slice_of(NULL, 0) : buf_slice(records->value);
 }
 
-bool client_records_next_change(struct client_records *records, struct ip *ret_ip)
+static enum place_key key_of_part(enum client_keys_part part)
 {
-    struct record_place *place = STAILQ_FIRST(&records->changed);
+    return part == CLIENT_KEYS_NODE_ADDRESS ? PLACE_SHARED : PLACE_RECORD;
+}
+
+struct slice client_records_value(const struct client_records *records, enum client_keys_part part,
+                                  const struct ip *ip)
+{
+    const enum place_key key = key_of_part(part);
+    const struct record_place *place = key_table_find(&records->places, client_records_ip_key(ip));
+    char text[INET6_ADDRSTRLEN];
+    buf_clear(records->value);
+    if (place && records->wants[key] && key == PLACE_SHARED && place->shared) {
+        buf_printf(records->value, "{\"host\":\"%s\"}", ip_format(ip, text));
+    } else if (place && records->wants[key] && key == PLACE_RECORD && records->are_known &&
+               !records->are_lost) {
+        append_record(place, records->value);
+    }
+    return records->value->failed || !records->value->len ? slice_of(NULL, 0)
+                                                          : buf_slice(records->value);
+}
+
+bool client_records_next_change(struct client_records *records, enum client_keys_part part,
+                                struct ip *ret_ip)
+{
+    const enum place_key key = key_of_part(part);
+    struct record_place *place = STAILQ_FIRST(&records->changed[key]);
     if (!place) {
         return false;
     }
-    STAILQ_REMOVE_HEAD(&records->changed, changed);
-    place->is_changed = false;
+    STAILQ_REMOVE_HEAD(&records->changed[key], changed[key]);
+    place->is_changed[key] = false;
     *ret_ip = place->ip;
     free_unused_place(records, place);
     return true;
@@ -561,16 +616,21 @@ bool client_records_next_change(struct client_records *records, struct ip *ret_i
 
 bool client_records_are_known(const struct client_records *records)
 {
-    return records->are_known;
+    return records->are_known || !records->wants[PLACE_RECORD];
 }
 
-bool client_records_may_delete(const struct client_records *records)
+bool client_records_may_delete(const struct client_records *records, enum client_keys_part part)
 {
-    return records->are_lost ||
-           (records->are_known && client_listings_are_known(&records->pod_lists));
+    const bool is_listed = client_listings_are_known(&records->pod_lists);
+    return !records->wants[key_of_part(part)] ||
+           (part == CLIENT_KEYS_NODE_ADDRESS
+                ? is_listed
+                : records->are_lost || (records->are_known && is_listed));
 }
 
 size_t client_records_count(const struct client_records *records, enum kube_kind kind)
 {
-    return kind == KUBE_NODE ? records->node_count : records->pods.count;
+    return !records->wants[PLACE_RECORD] ? 0
+           : kind == KUBE_NODE           ? records->node_count
+                                         : records->pods.count;
 }

@@ -18,7 +18,8 @@ static struct client_keys *client_keys_of(bool is_narrowed)
     return client_keys_new(&(struct client_keys_config){
         .domain = "cluster.local.",
         .is_wanted = {true, true},
-        .is_narrowed = {is_narrowed, is_narrowed},
+        .are_pods_narrowed = is_narrowed,
+        .are_namespaces_narrowed = is_narrowed,
     });
 }
 
@@ -38,6 +39,7 @@ static void client_keys_put_pod(struct client_keys *keys, const char *ns, const 
         .name = name_copy,
         .faults = "",
         .pod = {.phase = phase,
+                .node = "",
                 .ips = ips,
                 .ip_count = ip ? 1 + (other_ip != NULL) : 0,
                 .is_on_host_network = is_on_host},
@@ -75,7 +77,7 @@ static void put_garbled(struct client_keys *keys, enum kube_kind kind, const cha
         .is_garbled = true,
     };
     if (kind == KUBE_POD) {
-        object.pod = (struct kube_pod){.phase = ""};
+        object.pod = (struct kube_pod){.phase = "", .node = ""};
     }
     client_keys_upsert(keys, &object);
 }
@@ -615,7 +617,7 @@ UNIT_TEST(test_pods_of_several_namespaces)
     struct client_keys *keys = client_keys_new(&(struct client_keys_config){
         .domain = "cluster.local.",
         .is_wanted = {[CLIENT_KEYS_NODE_ADDRESS] = true},
-        .is_narrowed = {[CLIENT_KEYS_NODE_ADDRESS] = true},
+        .are_pods_narrowed = true,
         .namespaces = namespaces,
         .namespace_count = 2,
     });

@@ -15,7 +15,7 @@ static struct client_keys *record_keys_of(const char *const *namespaces, size_t 
     return client_keys_new(&(struct client_keys_config){
         .domain = "cluster.local.",
         .is_wanted = {[CLIENT_KEYS_RECORD] = true},
-        .is_narrowed = {[CLIENT_KEYS_RECORD] = count > 0},
+        .are_pods_narrowed = count > 0,
         .namespaces = namespaces,
         .namespace_count = count,
     });

@@ -414,6 +414,7 @@ UNIT_TEST(test_refused_transactions)
             .name = ip,
             .faults = "",
             .pod = {.phase = "Running",
+                    .node = "",
                     .ips = (const char *const[]){ip},
                     .ip_count = 1,
                     .is_on_host_network = true},
