@@ -18,7 +18,7 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PATTERNS = ("unit/**/test_*.c", "fuzz/*/fuzz_*.c", "integration/**/test_*.py")
 # What defines a test in a file.
-TESTS = {".c": r"^UNIT_TEST(?:_IN)?\((\w+)", ".py": r"^ *def (test_\w+)\("}
+TESTS = {".c": r"^UNIT_TEST(?:_IN|_ON)?\((\w+)", ".py": r"^ *def (test_\w+)\("}
 NEAR_MAX = 8
 
 

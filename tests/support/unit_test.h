@@ -3,12 +3,16 @@
  * header wants before it.
  *
  * UNIT_TEST(test_srv) { ... } is a test, run under TEST_FILTER if that is set.
- * UNIT_TEST_IN(test_srv, set_up, tear_down) { ... } has a fixture of its own; each may be NULL.
- * UNIT_TESTS_EACH(set_up, tear_down) is the fixture of each test that names none.
+ * UNIT_TEST_ON(test_srv, struct bed *bed) { ... } is a test that takes the program's fixture.
+ * UNIT_FIXTURE(struct bed, set_up, tear_down) is that fixture: each test has its own, zeroed before
+ * set_up(bed) and freed after tear_down(bed), which runs after a failure, too.
+ * UNIT_FIXTURE_MADE(bed_new, bed_free) is that fixture when bed_new() makes it.
+ * UNIT_TEST_IN(test_srv, set_up, tear_down) and UNIT_TESTS_EACH(set_up, tear_down) are the same for
+ * fixtures in cmocka's own form, of one test and of each that names none; each may be NULL.
  * UNIT_TESTS_ONCE(set_up, tear_down) runs before the first test and after the last.
  * UNIT_TESTS_NEED(etcd_proc_missing) skips all, with the reason that it returns.
  *
- * `state` is the fixture's, as cmocka passes it; few tests look at it. A program with a main of its
+ * `state` is the fixture's, as cmocka passes it. A program with a main of its
  * own, such as one that runs its tests twice, calls unit_tests_run or lists its tests itself. */
 #ifndef TESTS_SUPPORT_UNIT_TEST_H
 #define TESTS_SUPPORT_UNIT_TEST_H
@@ -17,8 +21,11 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 
 #include <cmocka.h>
+
+#include "common/base/xalloc.h"
 
 #pragma GCC diagnostic ignored "-Wunused-parameter"
 
@@ -52,11 +59,46 @@ int unit_tests_run(const char *group);
 
 #define UNIT_TEST(name) UNIT_TEST_IN(name, NULL, NULL)
 
+#define UNIT_TEST_ON(name, fixture) \
+    static void name##_on(fixture); \
+    UNIT_TEST(name)                 \
+    {                               \
+        name##_on(*state);          \
+    }                               \
+    static void name##_on(fixture)
+
 #define UNIT_TESTS_EACH(set_up, tear_down)                                   \
     __attribute__((constructor)) static void unit_tests_have_a_fixture(void) \
     {                                                                        \
         unit_tests_each(set_up, tear_down);                                  \
     }
+
+#define UNIT_FIXTURE(type, set_up, tear_down)       \
+    static int unit_fixture_set_up(void **state)    \
+    {                                               \
+        set_up(*state = xcalloc(1, sizeof(type)));  \
+        return 0;                                   \
+    }                                               \
+    static int unit_fixture_tear_down(void **state) \
+    {                                               \
+        tear_down(*state);                          \
+        free(*state);                               \
+        return 0;                                   \
+    }                                               \
+    UNIT_TESTS_EACH(unit_fixture_set_up, unit_fixture_tear_down)
+
+#define UNIT_FIXTURE_MADE(make, unmake)          \
+    static int unit_fixture_make(void **state)   \
+    {                                            \
+        *state = make();                         \
+        return 0;                                \
+    }                                            \
+    static int unit_fixture_unmake(void **state) \
+    {                                            \
+        unmake(*state);                          \
+        return 0;                                \
+    }                                            \
+    UNIT_TESTS_EACH(unit_fixture_make, unit_fixture_unmake)
 
 #define UNIT_TESTS_ONCE(set_up, tear_down)                                      \
     __attribute__((constructor)) static void unit_tests_have_surroundings(void) \

@@ -90,32 +90,27 @@ static void dns_probe_on_query(struct ev_loop *loop, ev_io *w, int events)
     }
 }
 
-static int dns_probe_setup(void **state)
+static void dns_probe_setup(struct fixture *f)
 {
-    static struct fixture f;
-    f = (struct fixture){.loop = ev_loop_new(EVFLAG_AUTO)};
-    ev_timer_init(&f.timeout, dns_probe_give_up, TIMEOUT_S, 0.);
-    ev_timer_start(f.loop, &f.timeout);
-    assert_int_equal(dns_target_parse("kube=a.b,A", &f.target, NULL), 0);
-    f.target.server.v4.sin_port = 0;
+    *f = (struct fixture){.loop = ev_loop_new(EVFLAG_AUTO)};
+    ev_timer_init(&f->timeout, dns_probe_give_up, TIMEOUT_S, 0.);
+    ev_timer_start(f->loop, &f->timeout);
+    assert_int_equal(dns_target_parse("kube=a.b,A", &f->target, NULL), 0);
+    f->target.server.v4.sin_port = 0;
     int fd = socket(AF_INET, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-    assert_int_equal(bind(fd, &f.target.server.sa, f.target.server.len), 0);
-    assert_int_equal(getsockname(fd, &f.target.server.sa, &f.target.server.len), 0);
-    ev_io_init(&f.server, dns_probe_on_query, fd, EV_READ);
-    f.server.data = &f;
-    ev_io_start(f.loop, &f.server);
-    *state = &f;
-    return 0;
+    assert_int_equal(bind(fd, &f->target.server.sa, f->target.server.len), 0);
+    assert_int_equal(getsockname(fd, &f->target.server.sa, &f->target.server.len), 0);
+    ev_io_init(&f->server, dns_probe_on_query, fd, EV_READ);
+    f->server.data = f;
+    ev_io_start(f->loop, &f->server);
 }
 
-static int dns_probe_teardown(void **state)
+static void dns_probe_teardown(struct fixture *f)
 {
-    struct fixture *f = *state;
     dns_probe_free(f->probe);
     ev_io_stop(f->loop, &f->server);
     close(f->server.fd);
     ev_loop_destroy(f->loop);
-    return 0;
 }
 
 static int dns_probe_before_tests(void **state)
@@ -124,7 +119,7 @@ static int dns_probe_before_tests(void **state)
     return 0;
 }
 
-UNIT_TESTS_EACH(dns_probe_setup, dns_probe_teardown)
+UNIT_FIXTURE(struct fixture, dns_probe_setup, dns_probe_teardown)
 UNIT_TESTS_ONCE(dns_probe_before_tests, NULL)
 
 static struct dns_probe_config dns_probe_config_of(const struct fixture *f)
@@ -163,9 +158,8 @@ static const char *dns_probe_text_of(struct fixture *f, bool wants_json, int64_t
     return buf_cstr(&reply);
 }
 
-UNIT_TEST(test_results)
+UNIT_TEST_ON(test_results, struct fixture *f)
 {
-    struct fixture *f = *state;
     static const struct {
         enum script script;
         bool ok;
@@ -198,9 +192,8 @@ UNIT_TEST(test_results)
     }
 }
 
-UNIT_TEST(test_nobody_there)
+UNIT_TEST_ON(test_nobody_there, struct fixture *f)
 {
-    struct fixture *f = *state;
     struct dns_probe_config config = dns_probe_config_of(f);
     bool ok;
     ev_io_stop(f->loop, &f->server);
@@ -216,9 +209,8 @@ UNIT_TEST(test_nobody_there)
     }
 }
 
-UNIT_TEST(test_timeout)
+UNIT_TEST_ON(test_timeout, struct fixture *f)
 {
-    struct fixture *f = *state;
     struct dns_probe_config config = dns_probe_config_of(f);
     bool ok;
     config.settings.timeout_ms = 5;
@@ -230,9 +222,8 @@ UNIT_TEST(test_timeout)
     }
 }
 
-UNIT_TEST(test_lost_query_is_sent_again)
+UNIT_TEST_ON(test_lost_query_is_sent_again, struct fixture *f)
 {
-    struct fixture *f = *state;
     const struct dns_probe_config config = dns_probe_config_of(f);
     bool ok;
     exechealthz_dns_probe_start(f, &config, SECOND_TIME);
@@ -242,9 +233,8 @@ UNIT_TEST(test_lost_query_is_sent_again)
     assert_int_equal(dns_probe_counts(f->probe)->failures, 0);
 }
 
-UNIT_TEST(test_before_the_first_run)
+UNIT_TEST_ON(test_before_the_first_run, struct fixture *f)
 {
-    struct fixture *f = *state;
     struct dns_probe_config config = dns_probe_config_of(f);
     bool ok;
     exechealthz_dns_probe_start(f, &config, ANSWER);
@@ -263,9 +253,8 @@ UNIT_TEST(test_before_the_first_run)
     assert_true(ok);
 }
 
-UNIT_TEST(test_old_result_counts_no_more)
+UNIT_TEST_ON(test_old_result_counts_no_more, struct fixture *f)
 {
-    struct fixture *f = *state;
     const struct dns_probe_config config = dns_probe_config_of(f);
     bool ok;
     exechealthz_dns_probe_start(f, &config, ANSWER);
@@ -276,9 +265,8 @@ UNIT_TEST(test_old_result_counts_no_more)
 }
 
 /* Each run is a new query: a new ID, and its descriptor is closed afterwards. */
-UNIT_TEST(test_many_runs)
+UNIT_TEST_ON(test_many_runs, struct fixture *f)
 {
-    struct fixture *f = *state;
     const struct dns_probe_config config = dns_probe_config_of(f);
     unsigned changed = 0;
     int before = dup(0);

@@ -81,20 +81,17 @@ static void dnsmasq_poll_on_query(struct ev_loop *loop, ev_io *w, int events)
     }
 }
 
-static int dnsmasq_poll_setup(void **state)
+static void dnsmasq_poll_setup(struct fixture *f)
 {
-    static struct fixture f;
-    f = (struct fixture){.loop = ev_loop_new(EVFLAG_AUTO), .address = loopback_addr(0)};
-    ev_timer_init(&f.timeout, dnsmasq_poll_give_up, TIMEOUT_S, 0.);
-    ev_timer_start(f.loop, &f.timeout);
+    *f = (struct fixture){.loop = ev_loop_new(EVFLAG_AUTO), .address = loopback_addr(0)};
+    ev_timer_init(&f->timeout, dnsmasq_poll_give_up, TIMEOUT_S, 0.);
+    ev_timer_start(f->loop, &f->timeout);
     int fd = socket(AF_INET, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-    assert_int_equal(bind(fd, &f.address.sa, f.address.len), 0);
-    assert_int_equal(getsockname(fd, &f.address.sa, &f.address.len), 0);
-    ev_io_init(&f.server, dnsmasq_poll_on_query, fd, EV_READ);
-    f.server.data = &f;
-    ev_io_start(f.loop, &f.server);
-    *state = &f;
-    return 0;
+    assert_int_equal(bind(fd, &f->address.sa, f->address.len), 0);
+    assert_int_equal(getsockname(fd, &f->address.sa, &f->address.len), 0);
+    ev_io_init(&f->server, dnsmasq_poll_on_query, fd, EV_READ);
+    f->server.data = f;
+    ev_io_start(f->loop, &f->server);
 }
 
 static void stop_server(struct fixture *f)
@@ -106,16 +103,14 @@ static void stop_server(struct fixture *f)
     }
 }
 
-static int dnsmasq_poll_teardown(void **state)
+static void dnsmasq_poll_teardown(struct fixture *f)
 {
-    struct fixture *f = *state;
     dnsmasq_poll_free(f->poll);
     stop_server(f);
     ev_loop_destroy(f->loop);
-    return 0;
 }
 
-UNIT_TESTS_EACH(dnsmasq_poll_setup, dnsmasq_poll_teardown)
+UNIT_FIXTURE(struct fixture, dnsmasq_poll_setup, dnsmasq_poll_teardown)
 
 static void start_every(struct fixture *f, int64_t period_ms)
 {
@@ -142,9 +137,8 @@ static void assert_values(const struct fixture *f)
     assert_memory_equal(dnsmasq_poll_counts(f->poll)->values, want, sizeof(want));
 }
 
-UNIT_TEST(test_numbers)
+UNIT_TEST_ON(test_numbers, struct fixture *f)
 {
-    struct fixture *f = *state;
     start_every(f, LONG_MS);
     assert_int_equal(dnsmasq_poll_counts(f->poll)->values[DNSMASQ_HITS], 0);
     await_counts(f, 1, 0);
@@ -152,9 +146,8 @@ UNIT_TEST(test_numbers)
     assert_values(f);
 }
 
-UNIT_TEST(test_other_responses_are_ignored)
+UNIT_TEST_ON(test_other_responses_are_ignored, struct fixture *f)
 {
-    struct fixture *f = *state;
     f->script = STRANGER_FIRST;
     start_every(f, LONG_MS);
     await_counts(f, 1, 0);
@@ -162,10 +155,9 @@ UNIT_TEST(test_other_responses_are_ignored)
 }
 
 /* One line for an outage of several polls; meanwhile the last numbers stay. */
-UNIT_TEST(test_outage)
+UNIT_TEST_ON(test_outage, struct fixture *f)
 {
     static struct log_capture capture;
-    struct fixture *f = *state;
     start_every(f, SHORT_MS);
     await_counts(f, 1, 0);
     f->script = SILENT_ON_ONE;
@@ -197,23 +189,20 @@ static void assert_fails_with(struct fixture *f, const char *reason)
     assert_int_equal(dnsmasq_poll_counts(f->poll)->values[DNSMASQ_MAX_SIZE], 0);
 }
 
-UNIT_TEST(test_refused)
+UNIT_TEST_ON(test_refused, struct fixture *f)
 {
-    struct fixture *f = *state;
     f->script = REFUSES;
     assert_fails_with(f, "no TXT with a number");
 }
 
-UNIT_TEST(test_malformed)
+UNIT_TEST_ON(test_malformed, struct fixture *f)
 {
-    struct fixture *f = *state;
     f->script = MALFORMED;
     assert_fails_with(f, "malformed response");
 }
 
-UNIT_TEST(test_no_server)
+UNIT_TEST_ON(test_no_server, struct fixture *f)
 {
-    struct fixture *f = *state;
     stop_server(f);
     assert_fails_with(f, "onnection refused");
 }

@@ -30,31 +30,26 @@ static void actions_give_up(struct ev_loop *loop, ev_timer *w, int events)
     fail_msg("timed out after %d s", TIMEOUT_S);
 }
 
-static int actions_setup(void **state)
+static void actions_setup(struct fixture *f)
 {
-    static struct fixture f;
-    f = (struct fixture){.loop = ev_loop_new(EVFLAG_AUTO), .file = "/tmp/actions.XXXXXX"};
-    int fd = mkstemp(f.file);
+    *f = (struct fixture){.loop = ev_loop_new(EVFLAG_AUTO), .file = "/tmp/actions.XXXXXX"};
+    int fd = mkstemp(f->file);
     assert_true(fd >= 0);
     (void)close(fd);
-    (void)snprintf(f.good, sizeof(f.good), "echo good >>%s", f.file);
-    (void)snprintf(f.bad, sizeof(f.bad),
-                   "echo \"bad $EXECHEALTHZ_PROBE: $EXECHEALTHZ_REASON\" >>%s", f.file);
-    reaper_start(&f.reaper, f.loop);
-    ev_timer_init(&f.timeout, actions_give_up, TIMEOUT_S, 0.);
-    ev_timer_start(f.loop, &f.timeout);
-    *state = &f;
-    return 0;
+    (void)snprintf(f->good, sizeof(f->good), "echo good >>%s", f->file);
+    (void)snprintf(f->bad, sizeof(f->bad),
+                   "echo \"bad $EXECHEALTHZ_PROBE: $EXECHEALTHZ_REASON\" >>%s", f->file);
+    reaper_start(&f->reaper, f->loop);
+    ev_timer_init(&f->timeout, actions_give_up, TIMEOUT_S, 0.);
+    ev_timer_start(f->loop, &f->timeout);
 }
 
-static int actions_teardown(void **state)
+static void actions_teardown(struct fixture *f)
 {
-    struct fixture *f = *state;
     health_actions_free(f->actions);
     reaper_stop(&f->reaper);
     ev_loop_destroy(f->loop);
     (void)unlink(f->file);
-    return 0;
 }
 
 static int actions_before_tests(void **state)
@@ -63,7 +58,7 @@ static int actions_before_tests(void **state)
     return 0;
 }
 
-UNIT_TESTS_EACH(actions_setup, actions_teardown)
+UNIT_FIXTURE(struct fixture, actions_setup, actions_teardown)
 UNIT_TESTS_ONCE(actions_before_tests, NULL)
 
 /* Starts with two probes, "a" and "b". */
@@ -112,9 +107,8 @@ static void note_both(struct fixture *f, unsigned times, const char *error)
     }
 }
 
-UNIT_TEST(test_changes_of_all_probes_together)
+UNIT_TEST_ON(test_changes_of_all_probes_together, struct fixture *f)
 {
-    struct fixture *f = *state;
     actions_start(f, f->good, f->bad, 0);
     note_both(f, 1, "");
     health_actions_note(f->actions, 0, "");
@@ -141,9 +135,8 @@ UNIT_TEST(test_changes_of_all_probes_together)
 }
 
 /* A change while a command runs waits for its end; one that was taken back is not run. */
-UNIT_TEST(test_one_command_at_once)
+UNIT_TEST_ON(test_one_command_at_once, struct fixture *f)
 {
-    struct fixture *f = *state;
     char slow[512];
     (void)snprintf(slow, sizeof(slow),
                    "echo begin >>%s; while ! test -e %s.go; do sleep 0.01; done; "
@@ -168,9 +161,8 @@ UNIT_TEST(test_one_command_at_once)
     assert_int_equal(actions_runs(f, HEALTH_GOOD), 1);
 }
 
-UNIT_TEST(test_a_failed_command_runs_again)
+UNIT_TEST_ON(test_a_failed_command_runs_again, struct fixture *f)
 {
-    struct fixture *f = *state;
     char fails_once[512];
     (void)snprintf(fails_once, sizeof(fails_once), "echo x >>%s; test $(wc -l <%s) -gt 1", f->file,
                    f->file);
@@ -185,9 +177,8 @@ UNIT_TEST(test_a_failed_command_runs_again)
     assert_int_equal(health_actions_counts(f->actions, HEALTH_BAD)->failures, 1);
 }
 
-UNIT_TEST(test_repeated_while_healthy)
+UNIT_TEST_ON(test_repeated_while_healthy, struct fixture *f)
 {
-    struct fixture *f = *state;
     actions_start(f, f->good, f->bad, 1);
     note_both(f, 2, "");
     actions_await(f, HEALTH_GOOD, 3);
@@ -199,9 +190,8 @@ UNIT_TEST(test_repeated_while_healthy)
     assert_non_null(strstr(actions_lines(f), "good\nbad a: down\n"));
 }
 
-UNIT_TEST(test_the_end)
+UNIT_TEST_ON(test_the_end, struct fixture *f)
 {
-    struct fixture *f = *state;
     char slow[512];
     (void)snprintf(slow, sizeof(slow), "echo begin >>%s; echo end >>%s", f->file, f->file);
     actions_start(f, slow, f->bad, 0);
@@ -220,9 +210,8 @@ static void actions_on_stop(struct ev_loop *loop, ev_timer *w, int events)
 
 /* A command that runs at the end has another reason: it runs again with this one, thrice if it
  * fails. */
-UNIT_TEST(test_the_end_while_unhealthy)
+UNIT_TEST_ON(test_the_end_while_unhealthy, struct fixture *f)
 {
-    struct fixture *f = *state;
     char fails[512];
     (void)snprintf(fails, sizeof(fails), "%s; false", f->bad);
     actions_start(f, NULL, fails, 0);
@@ -234,9 +223,8 @@ UNIT_TEST(test_the_end_while_unhealthy)
 }
 
 /* Variables of these names that we were started with are not the command's. */
-UNIT_TEST(test_variables_of_our_own_environment)
+UNIT_TEST_ON(test_variables_of_our_own_environment, struct fixture *f)
 {
-    struct fixture *f = *state;
     assert_int_equal(setenv("EXECHEALTHZ_REASON", "another", 1), 0);
     actions_start(f, NULL, f->bad, 0);
     note_both(f, 2, "down");
@@ -245,9 +233,8 @@ UNIT_TEST(test_variables_of_our_own_environment)
     assert_string_equal(actions_lines(f), "bad a: down\n");
 }
 
-UNIT_TEST(test_the_end_without_a_command)
+UNIT_TEST_ON(test_the_end_without_a_command, struct fixture *f)
 {
-    struct fixture *f = *state;
     ev_timer stop;
     actions_start(f, f->good, NULL, 0);
     note_both(f, 2, "down");
@@ -259,9 +246,8 @@ UNIT_TEST(test_the_end_without_a_command)
     assert_string_equal(actions_lines(f), "");
 }
 
-UNIT_TEST(test_a_hung_command_is_killed)
+UNIT_TEST_ON(test_a_hung_command_is_killed, struct fixture *f)
 {
-    struct fixture *f = *state;
     f->actions = health_actions_new(&(struct health_actions_config){
         .loop = f->loop,
         .reaper = &f->reaper,

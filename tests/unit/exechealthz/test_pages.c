@@ -85,25 +85,21 @@ static void pages_serve(struct fixture *f, const struct pages_config *config)
     f->server = http_ask_serve(f->loop, routes, count, &f->address);
 }
 
-static int pages_setup(void **state)
+static void pages_setup(struct fixture *f)
 {
-    static struct fixture f;
-    f = (struct fixture){.loop = ev_loop_new(EVFLAG_AUTO), .dns_answers = true};
-    reaper_start(&f.reaper, f.loop);
-    start_dns_server(&f);
-    f.probes[0] = new_command(&f, "/healthz", "true");
-    f.probes[1] = new_command(&f, "/other", "echo broken; exit 3");
-    const struct dns_probe_config dns = {.target = &f.target, .settings = quiet_settings};
-    f.dns_probe = dns_probe_new(f.loop, &dns);
-    f.actions = health_actions_new(&(struct health_actions_config){
-        .loop = f.loop, .reaper = &f.reaper, .threshold = 1, .timeout_ms = LONG_MS});
-    *state = &f;
-    return 0;
+    *f = (struct fixture){.loop = ev_loop_new(EVFLAG_AUTO), .dns_answers = true};
+    reaper_start(&f->reaper, f->loop);
+    start_dns_server(f);
+    f->probes[0] = new_command(f, "/healthz", "true");
+    f->probes[1] = new_command(f, "/other", "echo broken; exit 3");
+    const struct dns_probe_config dns = {.target = &f->target, .settings = quiet_settings};
+    f->dns_probe = dns_probe_new(f->loop, &dns);
+    f->actions = health_actions_new(&(struct health_actions_config){
+        .loop = f->loop, .reaper = &f->reaper, .threshold = 1, .timeout_ms = LONG_MS});
 }
 
-static int pages_teardown(void **state)
+static void pages_teardown(struct fixture *f)
 {
-    struct fixture *f = *state;
     http_server_free(f->server);
     pages_free(f->pages);
     health_actions_free(f->actions);
@@ -115,10 +111,9 @@ static int pages_teardown(void **state)
     close(f->dns_server.fd);
     reaper_stop(&f->reaper);
     ev_loop_destroy(f->loop);
-    return 0;
 }
 
-UNIT_TESTS_EACH(pages_setup, pages_teardown)
+UNIT_FIXTURE(struct fixture, pages_setup, pages_teardown)
 UNIT_TESTS_HAVE_THREADS
 
 static struct pages_config pages_config_of(struct fixture *f)
@@ -166,9 +161,8 @@ static void pages_expect(struct fixture *f, const char *target, unsigned status,
     asked_page_fini(&asked);
 }
 
-UNIT_TEST(test_health)
+UNIT_TEST_ON(test_health, struct fixture *f)
 {
-    struct fixture *f = *state;
     const struct pages_config config = pages_config_of(f);
     pages_serve(f, &config);
     pages_expect(f, "/healthcheck/kube_dns", 503, "{\"IsOk\":false,"); /* nothing has run yet */
@@ -186,9 +180,8 @@ UNIT_TEST(test_health)
 }
 
 /* A disabled page does not exist. */
-UNIT_TEST(test_pages_that_are_wanted)
+UNIT_TEST_ON(test_pages_that_are_wanted, struct fixture *f)
 {
-    struct fixture *f = *state;
     struct pages_config config = pages_config_of(f);
     config.dns_url = NULL;
     pages_serve(f, &config);
@@ -199,9 +192,8 @@ UNIT_TEST(test_pages_that_are_wanted)
 }
 
 /* A user's path overrides ours, and everything else is the old program's index. */
-UNIT_TEST(test_pages_of_the_old_program)
+UNIT_TEST_ON(test_pages_of_the_old_program, struct fixture *f)
 {
-    struct fixture *f = *state;
     struct pages_config config = pages_config_of(f);
     probe_free(f->probes[1]);
     f->probes[1] = new_command(f, "/metrics", "true");
@@ -220,9 +212,8 @@ static void on_late(struct ev_loop *loop, ev_timer *timer, int events)
 
 /* http_ask breaks the loop itself: only a client that does nothing shows whether the program's loop
  * ends. */
-UNIT_TEST(test_quit)
+UNIT_TEST_ON(test_quit, struct fixture *f)
 {
-    struct fixture *f = *state;
     struct pages_config config = pages_config_of(f);
     const char request[] = "GET /quit HTTP/1.0\r\n\r\n";
     ev_timer late;
@@ -238,9 +229,8 @@ UNIT_TEST(test_quit)
     close(fd);
 }
 
-UNIT_TEST(test_log)
+UNIT_TEST_ON(test_log, struct fixture *f)
 {
-    struct fixture *f = *state;
     struct pages_config config = pages_config_of(f);
     struct log_capture capture;
     config.is_quiet = false;
@@ -270,9 +260,8 @@ static double pages_sample(const char *page, const char *name)
     return value;
 }
 
-UNIT_TEST(test_metrics)
+UNIT_TEST_ON(test_metrics, struct fixture *f)
 {
-    struct fixture *f = *state;
     const struct pages_config config = pages_config_of(f);
     pages_serve(f, &config);
     pages_start_probes(f);

@@ -36,24 +36,19 @@ static void probe_give_up(struct ev_loop *loop, ev_timer *w, int events)
     fail_msg("timed out after %d s", TIMEOUT_S);
 }
 
-static int probe_setup(void **state)
+static void probe_setup(struct fixture *f)
 {
-    static struct fixture f;
-    f = (struct fixture){.loop = ev_loop_new(EVFLAG_AUTO)};
-    reaper_start(&f.reaper, f.loop);
-    ev_timer_init(&f.timeout, probe_give_up, TIMEOUT_S, 0.);
-    ev_timer_start(f.loop, &f.timeout);
-    *state = &f;
-    return 0;
+    *f = (struct fixture){.loop = ev_loop_new(EVFLAG_AUTO)};
+    reaper_start(&f->reaper, f->loop);
+    ev_timer_init(&f->timeout, probe_give_up, TIMEOUT_S, 0.);
+    ev_timer_start(f->loop, &f->timeout);
 }
 
-static int probe_teardown(void **state)
+static void probe_teardown(struct fixture *f)
 {
-    struct fixture *f = *state;
     probe_free(f->probe);
     reaper_stop(&f->reaper);
     ev_loop_destroy(f->loop);
-    return 0;
 }
 
 static int probe_before_tests(void **state)
@@ -67,7 +62,7 @@ static int probe_before_tests(void **state)
     return 0;
 }
 
-UNIT_TESTS_EACH(probe_setup, probe_teardown)
+UNIT_FIXTURE(struct fixture, probe_setup, probe_teardown)
 UNIT_TESTS_ONCE(probe_before_tests, NULL)
 
 static struct probe_config probe_config_of(const char *command)
@@ -116,9 +111,8 @@ static void probe_assert_matches(const char *name, const char *text, const char 
 
 #define TIME "[0-9]{4}-[0-9]{2}-[0-9]{2} [0-9]{2}:[0-9]{2}:[0-9]{2}(\\.[0-9]*[1-9])? \\+0000 UTC"
 
-UNIT_TEST(test_results)
+UNIT_TEST_ON(test_results, struct fixture *f)
 {
-    struct fixture *f = *state;
     static const struct {
         const char *name, *command, *output, *error, *report;
     } cases[] = {
@@ -158,9 +152,8 @@ UNIT_TEST(test_results)
     }
 }
 
-UNIT_TEST(test_healthy_until_the_first_result)
+UNIT_TEST_ON(test_healthy_until_the_first_result, struct fixture *f)
 {
-    struct fixture *f = *state;
     struct probe_config config = probe_config_of("false");
     bool healthy;
     config.settings.period_ms = config.settings.latency_ms = LONG_MS;
@@ -173,9 +166,8 @@ UNIT_TEST(test_healthy_until_the_first_result)
     assert_false(healthy);
 }
 
-UNIT_TEST(test_unhealthy_until_the_first_success)
+UNIT_TEST_ON(test_unhealthy_until_the_first_success, struct fixture *f)
 {
-    struct fixture *f = *state;
     struct probe_config config = probe_config_of("true");
     bool healthy;
     config.settings.period_ms = LONG_MS; /* the first run does not wait a period */
@@ -189,9 +181,8 @@ UNIT_TEST(test_unhealthy_until_the_first_success)
     assert_string_equal(exechealthz_probe_report(f, 0, &healthy), "ok");
 }
 
-UNIT_TEST(test_counts)
+UNIT_TEST_ON(test_counts, struct fixture *f)
 {
-    struct fixture *f = *state;
     struct probe_config config = probe_config_of("false");
     exechealthz_probe_start(f, &config);
     probe_await_run(f, 3);
@@ -211,9 +202,8 @@ UNIT_TEST(test_counts)
     assert_int_equal(counts->timeouts, counts->failures);
 }
 
-UNIT_TEST(test_old_success_counts_no_more)
+UNIT_TEST_ON(test_old_success_counts_no_more, struct fixture *f)
 {
-    struct fixture *f = *state;
     const struct probe_config config = probe_config_of("echo fine");
     bool healthy;
     exechealthz_probe_start(f, &config);
@@ -226,9 +216,8 @@ UNIT_TEST(test_old_success_counts_no_more)
     assert_false(healthy);
 }
 
-UNIT_TEST(test_output_is_the_reply)
+UNIT_TEST_ON(test_output_is_the_reply, struct fixture *f)
 {
-    struct fixture *f = *state;
     struct probe_config config = probe_config_of("echo '100%s'");
     bool healthy;
     config.settings.want_output = true;
@@ -238,9 +227,8 @@ UNIT_TEST(test_output_is_the_reply)
     assert_true(healthy);
 }
 
-UNIT_TEST(test_output_has_a_limit)
+UNIT_TEST_ON(test_output_has_a_limit, struct fixture *f)
 {
-    struct fixture *f = *state;
     const struct probe_config config = probe_config_of("head -c 1000000 /dev/zero");
     exechealthz_probe_start(f, &config);
     probe_await_run(f, 1);
@@ -257,9 +245,8 @@ static void await_health(struct fixture *f, bool want)
     }
 }
 
-UNIT_TEST(test_follows_the_command)
+UNIT_TEST_ON(test_follows_the_command, struct fixture *f)
 {
-    struct fixture *f = *state;
     char path[] = "/tmp/test_probe.XXXXXX", command[128];
     int fd = mkstemp(path);
     assert_true(fd >= 0);
@@ -275,9 +262,8 @@ UNIT_TEST(test_follows_the_command)
     close(fd);
 }
 
-UNIT_TEST(test_runs_do_not_overlap)
+UNIT_TEST_ON(test_runs_do_not_overlap, struct fixture *f)
 {
-    struct fixture *f = *state;
     char folder[] = "/tmp/test_probe.XXXXXX", command[128];
     assert_non_null(mkdtemp(folder));
     (void)snprintf(command, sizeof(command), "rmdir %s && sleep 0.01 && mkdir %s", folder, folder);
@@ -292,9 +278,8 @@ UNIT_TEST(test_runs_do_not_overlap)
     (void)rmdir(folder); /* may not exist: another run had started */
 }
 
-UNIT_TEST(test_the_first_run_is_one_period_away)
+UNIT_TEST_ON(test_the_first_run_is_one_period_away, struct fixture *f)
 {
-    struct fixture *f = *state;
     struct probe_config config = probe_config_of("true");
     config.settings.period_ms = 200;
     int64_t begin_us = clock_monotonic_us();
@@ -304,10 +289,9 @@ UNIT_TEST(test_the_first_run_is_one_period_away)
 }
 
 /* A run longer than many periods is followed by one at once; the rest keep their interval. */
-UNIT_TEST(test_missed_ticks_do_not_pile_up)
+UNIT_TEST_ON(test_missed_ticks_do_not_pile_up, struct fixture *f)
 {
     enum { PERIOD_MS = 50, MORE_RUNS = 8 };
-    struct fixture *f = *state;
     char path[] = "/tmp/test_probe.XXXXXX", command[128];
     int fd = mkstemp(path);
     assert_true(fd >= 0);
@@ -342,9 +326,8 @@ static pid_t pid_written(const struct fixture *f)
     return (pid_t)strtol(text, NULL, 10);
 }
 
-UNIT_TEST(test_hanging_command_is_killed_whole)
+UNIT_TEST_ON(test_hanging_command_is_killed_whole, struct fixture *f)
 {
-    struct fixture *f = *state;
     struct probe_config config = probe_config_of(
         "trap '' TERM; (trap '' TERM; sleep 1000; :) & echo $!; wait; sleep 1000; :");
     pid_t grandchild = 0;
@@ -360,9 +343,8 @@ UNIT_TEST(test_hanging_command_is_killed_whole)
     await_gone(f, grandchild);
 }
 
-UNIT_TEST(test_nothing_is_left_behind_by_a_success)
+UNIT_TEST_ON(test_nothing_is_left_behind_by_a_success, struct fixture *f)
 {
-    struct fixture *f = *state;
     struct probe_config config = probe_config_of("sleep 1000 & echo $!");
     config.settings.period_ms = 50;
     exechealthz_probe_start(f, &config);
@@ -374,9 +356,8 @@ UNIT_TEST(test_nothing_is_left_behind_by_a_success)
 }
 
 /* It has left the process group, and holds the pipe: the result does not wait for it. */
-UNIT_TEST(test_a_process_that_left_the_group_delays_nothing)
+UNIT_TEST_ON(test_a_process_that_left_the_group_delays_nothing, struct fixture *f)
 {
-    struct fixture *f = *state;
     struct probe_config config = probe_config_of("setsid sleep 1000 & echo $!; "
                                                  "until kill -0 -$! 2>/dev/null; do :; done");
     config.settings.period_ms = 50;
@@ -390,9 +371,8 @@ UNIT_TEST(test_a_process_that_left_the_group_delays_nothing)
     await_gone(f, gone_away);
 }
 
-UNIT_TEST(test_free_kills_the_running_command)
+UNIT_TEST_ON(test_free_kills_the_running_command, struct fixture *f)
 {
-    struct fixture *f = *state;
     char path[] = "/tmp/test_probe.XXXXXX", command[128];
     int fd = mkstemp(path);
     assert_true(fd >= 0);
@@ -423,9 +403,8 @@ static unsigned entries_of(const char *path)
     return count;
 }
 
-UNIT_TEST(test_no_descriptor_leaks_either_way)
+UNIT_TEST_ON(test_no_descriptor_leaks_either_way, struct fixture *f)
 {
-    struct fixture *f = *state;
     const struct probe_config config = probe_config_of("ls /proc/self/fd; sleep 0 &");
     unsigned before = entries_of("/proc/self/fd");
     exechealthz_probe_start(f, &config);

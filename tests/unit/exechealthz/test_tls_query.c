@@ -298,33 +298,29 @@ static void tls_query_trust(struct fixture *f, const char *ca, const char *own)
     free(key);
 }
 
-static int tls_query_setup(void **state)
+static void tls_query_setup(struct fixture *f)
 {
-    static struct fixture f;
     struct addr here;
-    f = (struct fixture){.loop = ev_loop_new(EVFLAG_AUTO), .io.fd = -1};
-    ev_timer_init(&f.timeout, tls_query_give_up, TIMEOUT_S, 0.);
-    ev_timer_start(f.loop, &f.timeout);
-    buf_init(&f.request, 1 << 16);
+    *f = (struct fixture){.loop = ev_loop_new(EVFLAG_AUTO), .io.fd = -1};
+    ev_timer_init(&f->timeout, tls_query_give_up, TIMEOUT_S, 0.);
+    ev_timer_start(f->loop, &f->timeout);
+    buf_init(&f->request, 1 << 16);
     assert_int_equal(addr_parse("127.0.0.1:1", &here, NULL), 0);
     here.v4.sin_port = 0;
     int fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     assert_int_equal(bind(fd, &here.sa, here.len), 0);
     assert_int_equal(listen(fd, 16), 0);
     assert_int_equal(getsockname(fd, &here.sa, &here.len), 0);
-    f.port = addr_port(&here);
-    ev_io_init(&f.listener, tls_query_on_connection, fd, EV_READ);
-    f.listener.data = &f;
-    ev_io_start(f.loop, &f.listener);
-    tls_query_serve(&f, "good", NULL);
-    tls_query_trust(&f, NULL, NULL);
-    *state = &f;
-    return 0;
+    f->port = addr_port(&here);
+    ev_io_init(&f->listener, tls_query_on_connection, fd, EV_READ);
+    f->listener.data = f;
+    ev_io_start(f->loop, &f->listener);
+    tls_query_serve(f, "good", NULL);
+    tls_query_trust(f, NULL, NULL);
 }
 
-static int tls_query_teardown(void **state)
+static void tls_query_teardown(struct fixture *f)
 {
-    struct fixture *f = *state;
     dns_probe_free(f->probe);
     tls_query_close_connection(f);
     if (f->listener.fd >= 0) {
@@ -335,7 +331,6 @@ static int tls_query_teardown(void **state)
     tls_server_free(f->server);
     buf_fini(&f->request);
     ev_loop_destroy(f->loop);
-    return 0;
 }
 
 static int tls_query_before_tests(void **state)
@@ -345,7 +340,7 @@ static int tls_query_before_tests(void **state)
     return make_certificates(state);
 }
 
-UNIT_TESTS_EACH(tls_query_setup, tls_query_teardown)
+UNIT_FIXTURE(struct fixture, tls_query_setup, tls_query_teardown)
 UNIT_TESTS_ONCE(tls_query_before_tests, remove_certificates)
 
 /* ---- Runs ---- */
@@ -400,9 +395,8 @@ static void assert_part(const char *text, const char *part)
     }
 }
 
-UNIT_TEST(test_answers)
+UNIT_TEST_ON(test_answers, struct fixture *f)
 {
-    struct fixture *f = *state;
     static const char *const urls[] = {"tls", "https"}, *const protocols[] = {"dot", "http/1.1"};
     static const struct script scripts[] = {
         {.answers = 1},
@@ -420,9 +414,8 @@ UNIT_TEST(test_answers)
     assert_int_equal(f->resumed, 0); /* as a new client */
 }
 
-UNIT_TEST(test_replies_that_are_no_answers)
+UNIT_TEST_ON(test_replies_that_are_no_answers, struct fixture *f)
 {
-    struct fixture *f = *state;
     static const struct {
         const char *url;
         struct script script;
@@ -456,9 +449,8 @@ UNIT_TEST(test_replies_that_are_no_answers)
     }
 }
 
-UNIT_TEST(test_what_the_certificate_must_be)
+UNIT_TEST_ON(test_what_the_certificate_must_be, struct fixture *f)
 {
-    struct fixture *f = *state;
     static const struct {
         const char *served, *ca, *name;
         const char *expected; /* "": an answer */
@@ -492,9 +484,8 @@ UNIT_TEST(test_what_the_certificate_must_be)
     }
 }
 
-UNIT_TEST(test_servers_that_want_certificates)
+UNIT_TEST_ON(test_servers_that_want_certificates, struct fixture *f)
 {
-    struct fixture *f = *state;
     f->script = (struct script){.answers = 1};
     tls_query_serve(f, "good", "ca.crt");
     assert_part(tls_query_run(f, "tls", NULL), "requires a client certificate and none is set");
@@ -504,17 +495,15 @@ UNIT_TEST(test_servers_that_want_certificates)
     assert_part(tls_query_run(f, "https", NULL), "refuses our certificate");
 }
 
-UNIT_TEST(test_servers_without_tls)
+UNIT_TEST_ON(test_servers_without_tls, struct fixture *f)
 {
-    struct fixture *f = *state;
     f->script = (struct script){.is_plain = true};
     assert_part(tls_query_run(f, "tls", NULL), ": handshake with tls://127.0.0.1:");
     assert_part(tls_query_run(f, "https", NULL), "the server does not speak TLS");
 }
 
-UNIT_TEST(test_timeouts_say_in_which_step)
+UNIT_TEST_ON(test_timeouts_say_in_which_step, struct fixture *f)
 {
-    struct fixture *f = *state;
     f->script = (struct script){.is_deaf = true};
     assert_part(tls_query_run_for(f, "tls", NULL, 50), ": handshake with tls://127.0.0.1:");
     f->script = (struct script){.is_mute = true};
@@ -528,9 +517,8 @@ UNIT_TEST(test_timeouts_say_in_which_step)
     assert_part(text, err_code_text(ERR_TIMEOUT));
 }
 
-UNIT_TEST(test_nobody_there)
+UNIT_TEST_ON(test_nobody_there, struct fixture *f)
 {
-    struct fixture *f = *state;
     ev_io_stop(f->loop, &f->listener);
     close(f->listener.fd);
     f->listener.fd = -1;
@@ -540,9 +528,8 @@ UNIT_TEST(test_nobody_there)
 }
 
 /* Whatever a run was doing when its probe was freed, its descriptor is closed. */
-UNIT_TEST(test_freed_within_a_run)
+UNIT_TEST_ON(test_freed_within_a_run, struct fixture *f)
 {
-    struct fixture *f = *state;
     int before = dup(0);
     close(before);
     f->script = (struct script){.is_mute = true};

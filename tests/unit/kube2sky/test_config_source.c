@@ -45,26 +45,21 @@ struct bed {
     struct config_source *source;
 };
 
-static int config_source_set_up(void **state)
+static void config_source_set_up(struct bed *bed)
 {
-    static struct bed bed;
     memset(&told, 0, sizeof(told));
-    bed.loop = ev_loop_new(0);
-    bed.source = config_source_new(
-        &(struct config_source_config){.loop = bed.loop, .domain = "cluster.local.", .ttl_s = 30});
-    *state = &bed;
-    return 0;
+    bed->loop = ev_loop_new(0);
+    bed->source = config_source_new(
+        &(struct config_source_config){.loop = bed->loop, .domain = "cluster.local.", .ttl_s = 30});
 }
 
-static int config_source_tear_down(void **state)
+static void config_source_tear_down(struct bed *bed)
 {
-    struct bed *bed = *state;
     config_source_free(bed->source);
     ev_loop_destroy(bed->loop);
-    return 0;
 }
 
-UNIT_TESTS_EACH(config_source_set_up, config_source_tear_down)
+UNIT_FIXTURE(struct bed, config_source_set_up, config_source_tear_down)
 
 /* Returns the source's log lines about a map with this content of `data`; NULL: there is none. */
 static const char *kube2sky_config_source_take(struct bed *bed, const char *data,
@@ -98,9 +93,8 @@ static const char *config_source_explained(const struct bed *bed, struct buf *ou
 
 /* ---- Tests ---- */
 
-UNIT_TEST(test_read)
+UNIT_TEST_ON(test_read, struct bed *bed)
 {
-    struct bed *bed = *state;
     struct log_capture capture;
     const char *text = kube2sky_config_source_take(bed, STUB "," SERVERS, &capture);
     assert_int_equal(log_occurrences(text, "ConfigMap read keys=1 "), 1);
@@ -114,9 +108,8 @@ UNIT_TEST(test_read)
     assert_int_equal(told.wanted, 1);
 }
 
-UNIT_TEST(test_refused)
+UNIT_TEST_ON(test_refused, struct bed *bed)
 {
-    struct bed *bed = *state;
     struct log_capture capture;
     struct buf out;
     buf_init(&out, 1024);
@@ -137,9 +130,8 @@ UNIT_TEST(test_refused)
 }
 
 /* The API's own words about it have no line breaks of the map's author. */
-UNIT_TEST(test_garbled)
+UNIT_TEST_ON(test_garbled, struct bed *bed)
 {
-    struct bed *bed = *state;
     struct log_capture capture;
     struct buf out;
     buf_init(&out, 1024);
@@ -157,9 +149,8 @@ UNIT_TEST(test_garbled)
     buf_fini(&out);
 }
 
-UNIT_TEST(test_gone)
+UNIT_TEST_ON(test_gone, struct bed *bed)
 {
-    struct bed *bed = *state;
     struct log_capture capture;
     assert_string_equal(kube2sky_config_source_take(bed, NULL, &capture),
                         ""); /* there never was one */
@@ -173,9 +164,8 @@ UNIT_TEST(test_gone)
     assert_string_equal(told.nameservers, "");
 }
 
-UNIT_TEST(test_settings_without_effect)
+UNIT_TEST_ON(test_settings_without_effect, struct bed *bed)
 {
-    struct bed *bed = *state;
     struct log_capture capture;
     const char *text = kube2sky_config_source_take(bed, "'federations':'x','other':'y'", &capture);
     assert_int_equal(log_occurrences(text, "there are no federations any more"), 1);
@@ -190,9 +180,8 @@ UNIT_TEST(test_settings_without_effect)
 }
 
 /* The reconciler does not wait for ever for an API server that says nothing. */
-UNIT_TEST(test_timeout)
+UNIT_TEST_ON(test_timeout, struct bed *bed)
 {
-    struct bed *bed = *state;
     while (told.lacked == 0) {
         ev_run(bed->loop, EVRUN_ONCE);
     }

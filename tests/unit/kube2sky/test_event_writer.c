@@ -183,9 +183,8 @@ static void start_event_script(struct event_bed *b, const struct http_step *step
     start_event_writer(b);
 }
 
-static int event_writer_set_up(void **state)
+static void event_writer_set_up(struct event_bed *b)
 {
-    struct event_bed *b = xcalloc(1, sizeof(*b));
     kube_object_keep((struct kube_kept){.uids = true});
     b->loop = ev_loop_new(EVFLAG_AUTO);
     outage_init(&b->outage, b->loop, "etcd", 3600 * 1000, "etcd is overdue");
@@ -193,13 +192,10 @@ static int event_writer_set_up(void **state)
     b->queue = event_queue_new();
     start_event_source(b);
     start_event_reconciler(b, true);
-    *state = b;
-    return 0;
 }
 
-static int event_writer_tear_down(void **state)
+static void event_writer_tear_down(struct event_bed *b)
 {
-    struct event_bed *b = *state;
     event_writer_free(b->writer);
     kube_client_free(b->client);
     if (http_script_problem(b->script)) {
@@ -218,11 +214,9 @@ static int event_writer_tear_down(void **state)
     event_queue_free(b->queue);
     ev_loop_destroy(b->loop);
     kube_object_keep((struct kube_kept){0});
-    free(b);
-    return 0;
 }
 
-UNIT_TESTS_EACH(event_writer_set_up, event_writer_tear_down)
+UNIT_FIXTURE(struct event_bed, event_writer_set_up, event_writer_tear_down)
 
 /* ---- Faults, answers, and waiting ---- */
 
@@ -334,9 +328,8 @@ static int64_t event_time_s(const struct event_bed *b, const char *field)
     return utc_time_parse_us(slice_of(time, strcspn(time, "\""))) / 1000000;
 }
 
-UNIT_TEST(test_an_event_and_its_series)
+UNIT_TEST_ON(test_an_event_and_its_series, struct event_bed *b)
 {
-    struct event_bed *b = *state;
     const struct http_step steps[] = {
         {.request = POST_IN("default"),
          .header = "Content-Type: application/json",
@@ -379,9 +372,8 @@ UNIT_TEST(test_an_event_and_its_series)
 }
 
 /* The API's names of the kinds, and a name of an event that is not too long. */
-UNIT_TEST(test_kinds_of_objects)
+UNIT_TEST_ON(test_kinds_of_objects, struct event_bed *b)
 {
-    struct event_bed *b = *state;
     const struct http_step steps[] = {
         event_step(POST_IN("default"), "201 Created"),
         event_step(POST_IN("default"), "201 Created"),
@@ -403,9 +395,8 @@ UNIT_TEST(test_kinds_of_objects)
     assert_event_says(b, "\"name\":\"" LONG_235 ".2b25834979cbf870\"}"); /* cut after the point */
 }
 
-UNIT_TEST(test_unknown_objects_have_no_events)
+UNIT_TEST_ON(test_unknown_objects_have_no_events, struct event_bed *b)
 {
-    struct event_bed *b = *state;
     const struct http_step steps[] = {event_step(POST_IN("other"), "201 Created")};
     start_event_script(b, steps, ARRAY_LEN(steps));
     fault_in(b, KUBE_SERVICE, "default", "gone", 0);
@@ -422,9 +413,8 @@ UNIT_TEST(test_unknown_objects_have_no_events)
 /* ---- Outcomes ---- */
 
 /* An earlier process has written it: its series goes on, and nothing has failed. */
-UNIT_TEST(test_an_event_that_exists)
+UNIT_TEST_ON(test_an_event_that_exists, struct event_bed *b)
 {
-    struct event_bed *b = *state;
     const struct http_step steps[] = {
         event_refusal(POST_IN("default"), "409 Conflict", "already exists"),
         event_step(PATCH_OF("default", WEB_EVENT), "200 OK"),
@@ -437,9 +427,8 @@ UNIT_TEST(test_an_event_that_exists)
 }
 
 /* The API has dropped it: it is created anew, with its series. */
-UNIT_TEST(test_an_event_that_is_missing)
+UNIT_TEST_ON(test_an_event_that_is_missing, struct event_bed *b)
 {
-    struct event_bed *b = *state;
     const struct http_step steps[] = {
         event_step(POST_IN("default"), "201 Created"),
         event_refusal(PATCH_OF("default", WEB_EVENT), "404 Not Found", "not found"),
@@ -456,9 +445,8 @@ UNIT_TEST(test_an_event_that_is_missing)
 }
 
 /* An object of the same name with another uid has another event. */
-UNIT_TEST(test_an_object_created_anew)
+UNIT_TEST_ON(test_an_object_created_anew, struct event_bed *b)
 {
-    struct event_bed *b = *state;
     const struct http_step steps[] = {
         event_step(POST_IN("default"), "201 Created"),
         event_step(POST_IN("default"), "201 Created"),
@@ -481,10 +469,9 @@ UNIT_TEST(test_an_object_created_anew)
 }
 
 /* Without permission anywhere, all namespaces wait; the log tells it once, and its end. */
-UNIT_TEST(test_refused_events)
+UNIT_TEST_ON(test_refused_events, struct event_bed *b)
 {
     static struct log_capture capture;
-    struct event_bed *b = *state;
     const struct http_step steps[] = {
         event_refusal(POST_IN("default"), "403 Forbidden", "no create of events"),
         event_refusal(POST_IN("default"), "401 Unauthorized", "who are you"),
@@ -511,9 +498,8 @@ UNIT_TEST(test_refused_events)
 }
 
 /* A role of some namespaces only: the others' events do not keep theirs waiting. */
-UNIT_TEST(test_events_refused_in_one_namespace)
+UNIT_TEST_ON(test_events_refused_in_one_namespace, struct event_bed *b)
 {
-    struct event_bed *b = *state;
     const struct http_step steps[] = {
         event_step(POST_IN("default"), "201 Created"),
         event_refusal(POST_IN("other"), "403 Forbidden", "no create of events"),
@@ -530,9 +516,8 @@ UNIT_TEST(test_events_refused_in_one_namespace)
 }
 
 /* A namespace that goes takes no events: that is no failure, and nobody waits for it. */
-UNIT_TEST(test_namespaces_that_end)
+UNIT_TEST_ON(test_namespaces_that_end, struct event_bed *b)
 {
-    struct event_bed *b = *state;
     const struct http_step steps[] = {
         event_refusal(POST_IN("default"), "403 Forbidden",
                       "unable to create new content in namespace default because it is being "
@@ -551,10 +536,9 @@ UNIT_TEST(test_namespaces_that_end)
 }
 
 /* An event that the API finds wrong would be wrong again. */
-UNIT_TEST(test_events_that_are_not_accepted)
+UNIT_TEST_ON(test_events_that_are_not_accepted, struct event_bed *b)
 {
     static struct log_capture capture;
-    struct event_bed *b = *state;
     const struct http_step steps[] = {
         event_refusal(POST_IN("default"), "422 Unprocessable Entity", "note: too long"),
         event_step(POST_IN("other"), "201 Created"),
@@ -573,10 +557,9 @@ UNIT_TEST(test_events_that_are_not_accepted)
 
 /* While the API is away or overloaded, all wait: a second at first, then longer, or as long as the
  * server says. The log tells it once. */
-UNIT_TEST(test_events_that_are_delayed)
+UNIT_TEST_ON(test_events_that_are_delayed, struct event_bed *b)
 {
     static struct log_capture capture;
-    struct event_bed *b = *state;
     const struct http_step steps[] = {
         event_step(POST_IN("default"), "500 Internal Server Error"),
         event_step(POST_IN("default"), "503 Service Unavailable"),
@@ -616,9 +599,8 @@ UNIT_TEST(test_events_that_are_delayed)
 /* ---- Turns ---- */
 
 /* A process that does not lead writes nothing, and looks again each second. */
-UNIT_TEST(test_only_the_leader_writes_events)
+UNIT_TEST_ON(test_only_the_leader_writes_events, struct event_bed *b)
 {
-    struct event_bed *b = *state;
     const struct http_step steps[] = {event_step(POST_IN("default"), "201 Created")};
     start_event_reconciler(b, false);
     start_event_script(b, steps, ARRAY_LEN(steps));
@@ -637,9 +619,8 @@ UNIT_TEST(test_only_the_leader_writes_events)
 }
 
 /* A request under way is canceled: its answer reaches nobody. */
-UNIT_TEST(test_an_event_writer_that_ends)
+UNIT_TEST_ON(test_an_event_writer_that_ends, struct event_bed *b)
 {
-    struct event_bed *b = *state;
     const struct http_step steps[] = {event_step(POST_IN("default"), "201 Created")};
     start_event_script(b, steps, ARRAY_LEN(steps));
     fault_of_web(b, "default");

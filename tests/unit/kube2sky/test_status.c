@@ -172,7 +172,7 @@ UNIT_TESTS_NEED(etcd_proc_missing)
 UNIT_TESTS_ONCE(start_etcd, end_etcd)
 UNIT_TESTS_HAVE_THREADS
 
-UNIT_TEST(test_from_nothing_to_ready)
+UNIT_TEST_ON(test_from_nothing_to_ready, struct fixture *f)
 {
     static const char *const samples[] = {
         "\nkube2sky_ready 1\n",
@@ -188,7 +188,6 @@ UNIT_TEST(test_from_nothing_to_ready)
         "\nkube2sky_objects_skipped_total{kind=\"services\"} 1\n",
         "\nkube2sky_objects{kind=\"endpoints\"} 0\n",
     };
-    struct fixture *f = *state;
     struct bed b = {.f = f};
     struct addr api;
     struct addr nowhere = loopback_addr(loopback_free_port());
@@ -216,9 +215,8 @@ UNIT_TEST(test_from_nothing_to_ready)
 }
 
 /* The plan has operations that etcd has not accepted yet; readiness stays nevertheless. */
-UNIT_TEST(test_plan)
+UNIT_TEST_ON(test_plan, struct fixture *f)
 {
-    struct fixture *f = *state;
     struct bed b = {.f = f};
     char line[256];
     struct addr nowhere = loopback_addr(loopback_free_port());
@@ -301,9 +299,8 @@ static int ask_why(struct bed *b, const char *id, struct err *ret_err)
 }
 
 /* From the first object to one that etcd has not accepted yet. */
-UNIT_TEST(test_why)
+UNIT_TEST_ON(test_why, struct fixture *f)
 {
-    struct fixture *f = *state;
     struct bed b = {.f = f};
     struct addr nowhere = loopback_addr(loopback_free_port());
     struct err err;
@@ -364,9 +361,8 @@ UNIT_TEST(test_why)
 }
 
 /* A name that two Services want; and what is left of one that is gone. */
-UNIT_TEST(test_why_of_reverse_names)
+UNIT_TEST_ON(test_why_of_reverse_names, struct fixture *f)
 {
-    struct fixture *f = *state;
     struct bed b = {.f = f};
     struct addr nowhere = loopback_addr(loopback_free_port());
     f->has_reverse = true;
@@ -409,10 +405,9 @@ static void put_aliased(struct fixture *f, const char *name, const char *created
 
 /* External names: written, taken by an older Service, not in a zone, and another writer's until its
  * key is gone. */
-UNIT_TEST(test_why_of_external_names)
+UNIT_TEST_ON(test_why_of_external_names, struct fixture *f)
 {
     static const char foreign[] = "/skydns/example/why/mail";
-    struct fixture *f = *state;
     struct bed b = {.f = f};
     struct addr nowhere = loopback_addr(loopback_free_port());
     struct override_zones *zones = NULL;
@@ -469,9 +464,8 @@ static bool is_overdue(const void *data)
 }
 
 /* Only a strict check reports it. */
-UNIT_TEST(test_api_is_overdue)
+UNIT_TEST_ON(test_api_is_overdue, struct fixture *f)
 {
-    struct fixture *f = *state;
     struct bed b = {.f = f};
     struct addr nowhere = loopback_addr(loopback_free_port());
     synced_with_kubernetes(f);
@@ -493,11 +487,10 @@ static bool has_listed_all(const void *data)
 }
 
 /* Only followed Namespaces are taken; a Node, which has no namespace, is named without one. */
-UNIT_TEST(test_nodes_and_namespaces)
+UNIT_TEST_ON(test_nodes_and_namespaces, struct fixture *f)
 {
     static const char *const followed[] = {"default"};
     static struct log_capture capture;
-    struct fixture *f = *state;
     struct client_keys *keys = client_keys_new(&(struct client_keys_config){
         .domain = "cluster.local.", .is_wanted = {[CLIENT_KEYS_VISIBLE] = true}});
     struct bed b = {.f = f, .wants_all = true, .client_keys = keys};
@@ -547,9 +540,8 @@ static bool status_is_refused(const void *data)
 }
 
 /* An API whose ClusterRole does not permit them yet: nothing waits for them. */
-UNIT_TEST(test_nodes_and_namespaces_are_refused)
+UNIT_TEST_ON(test_nodes_and_namespaces_are_refused, struct fixture *f)
 {
-    struct fixture *f = *state;
     struct bed b = {.f = f, .wants_all = true};
     struct addr api;
     start_reconciler(f);
@@ -568,13 +560,12 @@ UNIT_TEST(test_nodes_and_namespaces_are_refused)
 }
 
 /* /wait, of an API that can be listed and not watched: the Service's own version counts. */
-UNIT_TEST(test_waits_for_a_service)
+UNIT_TEST_ON(test_waits_for_a_service, struct fixture *f)
 {
     static char versioned[] = LIST_BEGIN("ServiceList") KUBERNETES_SERVICE
         ",{\"metadata\":{\"namespace\":\"default\",\"name\":\"web\",\"resourceVersion\":\"9\"},"
         "\"spec\":{\"clusterIP\":\"10.0.0.9\"}},{\"metadata\":{\"namespace\":\"default\",\"name\":"
         "\"db\",\"resourceVersion\":\"9\"},\"spec\":{\"clusterIP\":\"None\"}}]}";
-    struct fixture *f = *state;
     struct bed b = {.f = f};
     struct addr api;
     start_reconciler(f);
@@ -601,9 +592,8 @@ UNIT_TEST(test_waits_for_a_service)
     status_stop(&b);
 }
 
-UNIT_TEST(test_port_in_use)
+UNIT_TEST_ON(test_port_in_use, struct fixture *f)
 {
-    struct fixture *f = *state;
     struct metrics_sources sources = {0};
     struct status *status = NULL;
     struct addr used;
@@ -660,9 +650,8 @@ static enum dry_run_status dry_run(struct bed *b, int64_t api_timeout_ms, bool h
     return status;
 }
 
-UNIT_TEST(test_dry_run_with_changes)
+UNIT_TEST_ON(test_dry_run_with_changes, struct fixture *f)
 {
-    struct fixture *f = *state;
     struct bed b = {.f = f};
     char output[OUTPUT_MAX], want[256];
     assert_int_equal(dry_run(&b, 3600 * 1000, true, output), DRY_RUN_CHANGES);
@@ -672,9 +661,8 @@ UNIT_TEST(test_dry_run_with_changes)
     assert_tree(f, ""); /* printed, not written */
 }
 
-UNIT_TEST(test_dry_run_without_changes)
+UNIT_TEST_ON(test_dry_run_without_changes, struct fixture *f)
 {
-    struct fixture *f = *state;
     struct bed b = {.f = f};
     char output[OUTPUT_MAX];
     (void)put(f, "svc/default/kubernetes/c88f1059", IP("10.0.0.1"));
@@ -682,9 +670,8 @@ UNIT_TEST(test_dry_run_without_changes)
     assert_string_equal(output, "");
 }
 
-UNIT_TEST(test_dry_run_without_an_api)
+UNIT_TEST_ON(test_dry_run_without_an_api, struct fixture *f)
 {
-    struct fixture *f = *state;
     struct bed b = {.f = f};
     char output[OUTPUT_MAX];
     assert_int_equal(dry_run(&b, 1, false, output), DRY_RUN_UNKNOWN);
@@ -692,9 +679,8 @@ UNIT_TEST(test_dry_run_without_an_api)
 }
 
 /* It would not know what to delete, so it does not go on without them. */
-UNIT_TEST(test_dry_run_when_nodes_are_refused)
+UNIT_TEST_ON(test_dry_run_when_nodes_are_refused, struct fixture *f)
 {
-    struct fixture *f = *state;
     struct bed b = {.f = f, .wants_all = true};
     char output[OUTPUT_MAX];
     assert_int_equal(dry_run(&b, 1, true, output), DRY_RUN_UNKNOWN);

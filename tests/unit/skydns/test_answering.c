@@ -39,9 +39,8 @@ static void expect_answers_at(const struct addr *address)
     close(tcp);
 }
 
-UNIT_TEST(test_answers_at_each_address)
+UNIT_TEST_ON(test_answers_at_each_address, struct fixture *f)
 {
-    struct fixture *f = *state;
     answering_fill(f);
     answering_open_at(f, 2);
     expect_threads(f->threads_before);
@@ -55,9 +54,8 @@ UNIT_TEST(test_answers_at_each_address)
 }
 
 /* SERVFAIL until there is content; then answers at once. */
-UNIT_TEST(test_before_the_first_content)
+UNIT_TEST_ON(test_before_the_first_content, struct fixture *f)
 {
-    struct fixture *f = *state;
     struct asked_question question;
     struct message reply;
     answering_open_at(f, 1);
@@ -150,9 +148,8 @@ static void publish_nameserver(struct fixture *f, const struct addr *address)
 }
 
 /* Foreign names go to the current nameserver. */
-UNIT_TEST(test_nameservers)
+UNIT_TEST_ON(test_nameservers, struct fixture *f)
 {
-    struct fixture *f = *state;
     struct fake_nameserver servers[2] = {open_nameserver(), open_nameserver()};
     static const char *const names[] = {"first.example.com", "second.example.com"};
     f->options.random_case = false;
@@ -177,9 +174,8 @@ UNIT_TEST(test_nameservers)
 /* ---- Opening ---- */
 
 /* The second of three addresses is in use: the error names it, and the first one is released. */
-UNIT_TEST(test_address_in_use)
+UNIT_TEST_ON(test_address_in_use, struct fixture *f)
 {
-    struct fixture *f = *state;
     struct answering *none = NULL;
     struct listen_socket listening;
     struct addr used;
@@ -197,9 +193,8 @@ UNIT_TEST(test_address_in_use)
     close(fd);
 }
 
-UNIT_TEST(test_workers_are_limited)
+UNIT_TEST_ON(test_workers_are_limited, struct fixture *f)
 {
-    struct fixture *f = *state;
     unsigned count;
     f->options.workers = OPTIONS_WORKERS_MAX;
     answering_open_at(f, 3);
@@ -208,17 +203,15 @@ UNIT_TEST(test_workers_are_limited)
 }
 
 /* main() stops what it could not start, too. */
-UNIT_TEST(test_never_started)
+UNIT_TEST_ON(test_never_started, struct fixture *f)
 {
-    struct fixture *f = *state;
     answering_open_at(f, 1);
     assert_non_null(answering_resolver(f->answering));
     skydns_answering_stop(f);
 }
 
-UNIT_TEST(test_ready_lines)
+UNIT_TEST_ON(test_ready_lines, struct fixture *f)
 {
-    struct fixture *f = *state;
     struct log_capture capture;
     answering_open_at(f, 2);
     log_capture_begin(&capture);
@@ -259,9 +252,8 @@ static void open_with_streams(struct fixture *f, size_t address_count)
     }
 }
 
-UNIT_TEST(test_addresses_of_streams)
+UNIT_TEST_ON(test_addresses_of_streams, struct fixture *f)
 {
-    struct fixture *f = *state;
     struct log_capture capture;
     struct buf addresses;
     char plain[ADDR_TEXT_MAX], http[ADDR_TEXT_MAX], grpc[ADDR_TEXT_MAX], want[512];
@@ -285,9 +277,8 @@ UNIT_TEST(test_addresses_of_streams)
     assert_int_equal(log_occurrences(text, "skydns: ready for queries on "), 4);
 }
 
-UNIT_TEST(test_only_streams)
+UNIT_TEST_ON(test_only_streams, struct fixture *f)
 {
-    struct fixture *f = *state;
     unsigned workers;
     open_with_streams(f, 0);
     (void)answering_workers(f->answering, &workers);
@@ -301,9 +292,8 @@ UNIT_TEST(test_only_streams)
     skydns_answering_stop(f);
 }
 
-UNIT_TEST(test_no_streams)
+UNIT_TEST_ON(test_no_streams, struct fixture *f)
 {
-    struct fixture *f = *state;
     answering_open_at(f, 1);
     assert_null(answering_streams(f->answering).counts);
 }
@@ -335,9 +325,8 @@ static void answering_pass(const int *fds, int count)
 }
 
 /* All workers share one UDP socket, which still works for systemd afterwards. */
-UNIT_TEST(test_sockets_of_systemd)
+UNIT_TEST_ON(test_sockets_of_systemd, struct fixture *f)
 {
-    struct fixture *f = *state;
     struct addr tcp_address;
     struct err err = {0};
     char byte;
@@ -376,10 +365,9 @@ UNIT_TEST(test_sockets_of_systemd)
 
 /* ---- The end ---- */
 
-UNIT_TEST(test_what_has_arrived_is_answered)
+UNIT_TEST_ON(test_what_has_arrived_is_answered, struct fixture *f)
 {
     enum { QUESTIONS = 50 };
-    struct fixture *f = *state;
     struct asked_question questions[QUESTIONS];
     bool is_answered[QUESTIONS] = {false};
     answering_fill(f);
@@ -404,9 +392,8 @@ UNIT_TEST(test_what_has_arrived_is_answered)
 
 /* Another process reads the sockets: what comes over UDP from then on, and new TCP connections, are
  * its. Those that are open go on until nothing comes on them. */
-UNIT_TEST(test_leaving)
+UNIT_TEST_ON(test_leaving, struct fixture *f)
 {
-    struct fixture *f = *state;
     struct asked_question question;
     struct message reply;
     char byte;

@@ -105,9 +105,8 @@ static uint32_t limits_counted(const struct fixture *f, const char *ip_text,
 /* ---- Limits ---- */
 
 /* Others are refused, and that is logged. */
-UNIT_TEST(test_who_may_query)
+UNIT_TEST_ON(test_who_may_query, struct fixture *f)
 {
-    struct fixture *f = *state;
     struct asked_question question;
     struct log_capture capture;
     f->options.engine.is_restricted = true;
@@ -144,9 +143,8 @@ static uint64_t limits_most_since(int64_t begun_ms, unsigned at_once)
 
 /* Every second query beyond a burst gets an empty response. Other clients lose
  * nothing. */
-UNIT_TEST(test_a_rate)
+UNIT_TEST_ON(test_a_rate, struct fixture *f)
 {
-    struct fixture *f = *state;
     unsigned truncated = 0;
     f->options.engine.rate = 1;
     f->options.engine.rate_burst = BURST;
@@ -182,9 +180,8 @@ static void limits_retire(void *data, void *block, void (*fn)(void *block))
 
 /* A client has half of its namespace's burst at once; what is beyond gets no response over UDP, and
  * waits over TCP. Other namespaces lose nothing. */
-UNIT_TEST(test_a_rate_of_a_namespace)
+UNIT_TEST_ON(test_a_rate_of_a_namespace, struct fixture *f)
 {
-    struct fixture *f = *state;
     struct client_index *clients = client_index_new(
         &(struct client_index_config){.retire = limits_retire, .data = f->publisher});
     const struct ip flooder = limits_ip("127.0.0.2"), neighbour = limits_ip("127.0.0.3");
@@ -235,9 +232,8 @@ UNIT_TEST(test_a_rate_of_a_namespace)
 
 /* ---- What is logged and counted ---- */
 
-UNIT_TEST(test_the_log_of_queries)
+UNIT_TEST_ON(test_the_log_of_queries, struct fixture *f)
 {
-    struct fixture *f = *state;
     struct log_capture capture;
     struct asked_question question;
     limits_start(f);
@@ -265,10 +261,9 @@ UNIT_TEST(test_the_log_of_queries)
 }
 
 /* With pages, clients are counted, and names sampled, once somebody looks. */
-UNIT_TEST(test_counts_of_clients)
+UNIT_TEST_ON(test_counts_of_clients, struct fixture *f)
 {
     enum { ANSWERS = 4 * QUERY_TAP_SAMPLE_OF };
-    struct fixture *f = *state;
     struct name_sample sample;
     f->options.has_http = true;
     limits_start(f);
@@ -298,9 +293,8 @@ UNIT_TEST(test_counts_of_clients)
 }
 
 /* With PROMETHEUS_PORT, SkyDNS's own figures are kept. */
-UNIT_TEST(test_figures_of_skydns)
+UNIT_TEST_ON(test_figures_of_skydns, struct fixture *f)
 {
-    struct fixture *f = *state;
     f->options.prometheus_port = 1; /* nothing here opens it */
     limits_start(f);
     int udp = limits_client(f, "127.0.0.2", SOCK_DGRAM);

@@ -121,9 +121,8 @@ static uint64_t assembled_counted(const struct fixture *f, enum transfers_kind k
 }
 
 /* The whole zone in several messages: each when the one before has left. */
-UNIT_TEST(test_a_zone_over_tcp)
+UNIT_TEST_ON(test_a_zone_over_tcp, struct fixture *f)
 {
-    struct fixture *f = *state;
     struct zone_serials *serials = zone_serials_new();
     struct decoded decoded;
     assembled_start(f, serials, MANY);
@@ -149,9 +148,8 @@ UNIT_TEST(test_a_zone_over_tcp)
 }
 
 /* A client that is gone ends its transfer. */
-UNIT_TEST(test_a_client_that_leaves)
+UNIT_TEST_ON(test_a_client_that_leaves, struct fixture *f)
 {
-    struct fixture *f = *state;
     struct zone_serials *serials = zone_serials_new();
     const int window = 4096;
     assembled_start(f, serials, 4 * MANY); /* 4.3 MB, more than sockets hold */
@@ -170,9 +168,8 @@ UNIT_TEST(test_a_client_that_leaves)
 }
 
 /* Over UDP, a message says that nothing has changed. */
-UNIT_TEST(test_what_has_not_changed_over_udp)
+UNIT_TEST_ON(test_what_has_not_changed_over_udp, struct fixture *f)
 {
-    struct fixture *f = *state;
     struct zone_serials *serials = zone_serials_new();
     struct decoded decoded;
     assembled_start(f, serials, SERVICES);
@@ -191,9 +188,8 @@ UNIT_TEST(test_what_has_not_changed_over_udp)
 }
 
 /* Others are refused, and never reach the transfers' thread. */
-UNIT_TEST(test_who_may_not_transfer)
+UNIT_TEST_ON(test_who_may_not_transfer, struct fixture *f)
 {
-    struct fixture *f = *state;
     struct zone_serials *serials = zone_serials_new();
     const struct ip other = {.family_bytes = 4, .bytes = {127, 0, 0, 2}};
     const struct addr from = addr_of_ip(&other, 0);
@@ -214,9 +210,8 @@ UNIT_TEST(test_who_may_not_transfer)
 }
 
 /* Other schemas have names that cannot be listed. */
-UNIT_TEST(test_no_transfers_with_another_schema)
+UNIT_TEST_ON(test_no_transfers_with_another_schema, struct fixture *f)
 {
-    struct fixture *f = *state;
     f->options.engine.schema = ENGINE_SCHEMA_SKYDNS;
     answering_open_at(f, 1);
     assert_null(answering_transfers(f->answering));

@@ -27,9 +27,8 @@ struct http_bed {
 
 static const struct bed_key http_key[] = {{"local/cluster/a", "{'host':'10.0.0.1'}"}};
 
-static int http_begin(void **state)
+static void http_begin(struct http_bed *b)
 {
-    struct http_bed *b = xcalloc(1, sizeof(*b));
     struct err err = {0};
     int r = -EADDRINUSE;
     bed_start(&b->pages, "-nameservers=127.0.0.1:10253 -workers=1 -http-hosts=pages.example");
@@ -56,24 +55,19 @@ static int http_begin(void **state)
     (void)snprintf(b->folder, sizeof(b->folder), "/tmp/pages-XXXXXX"); /* fits */
     assert_non_null(mkdtemp(b->folder));
     (void)snprintf(b->path, sizeof(b->path), "%s/socket", b->folder); /* fits */
-    *state = b;
-    return 0;
 }
 
-static int http_end(void **state)
+static void http_end(struct http_bed *b)
 {
-    struct http_bed *b = *state;
     http_pages_free(b->http);
     (void)unlink(b->path); /* few tests have made it */
     (void)rmdir(b->folder);
     answering_free(b->answering);
     bed_stop(&b->pages);
     etcd_free(b->etcd);
-    free(b);
-    return 0;
 }
 
-UNIT_TESTS_EACH(http_begin, http_end)
+UNIT_FIXTURE(struct http_bed, http_begin, http_end)
 
 static int http_open_with(struct http_bed *b, struct metrics_sources *sources,
                           const struct passed_sockets *passed, struct http_pages **ret_pages,
@@ -131,7 +125,7 @@ static void http_expect(struct http_bed *b, const struct addr *address, const ch
 
 /* ---- Which pages ---- */
 
-UNIT_TEST(test_pages)
+UNIT_TEST_ON(test_pages, struct http_bed *b)
 {
     static const struct {
         const char *target, *status, *part;
@@ -149,7 +143,6 @@ UNIT_TEST(test_pages)
         {"/history", "400", NULL},
         {"/other", "404", NULL},
     };
-    struct http_bed *b = *state;
     http_open(b, false);
     assert_null(http_pages_skydns_prefix(b->http));
     for (size_t i = 0; i < ARRAY_LEN(pages); i++) {
@@ -161,13 +154,12 @@ UNIT_TEST(test_pages)
 }
 
 /* Other names lead to other sites, whose pages must not read ours. */
-UNIT_TEST(test_hosts)
+UNIT_TEST_ON(test_hosts, struct http_bed *b)
 {
     static const char *const good[] = {"localhost", "10.0.0.1:8080", "a.cluster.local",
                                        "cluster.local.", "pages.example"};
     static const char *const bad[] = {"evil.example", "cluster.local.evil.example",
                                       "a.pages.example"};
-    struct http_bed *b = *state;
     http_open(b, true);
     const struct addr *pages = &b->pages.options.http_address;
     const struct addr metrics = loopback_addr(b->pages.options.prometheus_port);
@@ -186,9 +178,8 @@ UNIT_TEST(test_hosts)
 }
 
 /* SkyDNS's metrics are at a port of their own, under its names, and nothing else is. */
-UNIT_TEST(test_metrics_of_skydns)
+UNIT_TEST_ON(test_metrics_of_skydns, struct http_bed *b)
 {
-    struct http_bed *b = *state;
     http_open(b, true);
     const struct addr metrics = loopback_addr(b->pages.options.prometheus_port);
     assert_string_equal(http_pages_skydns_prefix(b->http), "skydns_skydns_");
@@ -196,9 +187,8 @@ UNIT_TEST(test_metrics_of_skydns)
     http_expect(b, &metrics, "/cache", "404", NULL);
 }
 
-UNIT_TEST(test_metrics_without_pages)
+UNIT_TEST_ON(test_metrics_without_pages, struct http_bed *b)
 {
-    struct http_bed *b = *state;
     b->pages.options.has_http = false;
     http_open(b, true);
     const struct addr metrics = loopback_addr(b->pages.options.prometheus_port);
@@ -207,9 +197,8 @@ UNIT_TEST(test_metrics_without_pages)
 }
 
 /* While somebody reads the figures, names are sampled. */
-UNIT_TEST(test_figures)
+UNIT_TEST_ON(test_figures, struct http_bed *b)
 {
-    struct http_bed *b = *state;
     struct query_tap *tap = answering_tap(b->answering);
     http_open(b, false);
     assert_int_equal(atomic_load(&tap->watched) & QUERY_TAP_SAMPLES, 0);
@@ -224,9 +213,8 @@ UNIT_TEST(test_figures)
 
 /* ---- -http-socket ---- */
 
-UNIT_TEST(test_a_socket)
+UNIT_TEST_ON(test_a_socket, struct http_bed *b)
 {
-    struct http_bed *b = *state;
     struct sockaddr_un to = {.sun_family = AF_UNIX};
     b->pages.options.http_socket = b->path;
     http_open(b, false);
@@ -240,9 +228,8 @@ UNIT_TEST(test_a_socket)
 /* ---- What cannot be opened ---- */
 
 /* The errors name the flag; what was opened before is closed. */
-UNIT_TEST(test_errors)
+UNIT_TEST_ON(test_errors, struct http_bed *b)
 {
-    struct http_bed *b = *state;
     struct addr used;
     struct err err;
     int fd = loopback_listen(&used);
@@ -264,9 +251,8 @@ UNIT_TEST(test_errors)
 /* ---- Another process ---- */
 
 /* The sockets are shared. Whoever does not serve them yet, or any more, reads nothing of them. */
-UNIT_TEST(test_another_process)
+UNIT_TEST_ON(test_another_process, struct http_bed *b)
 {
-    struct http_bed *b = *state;
     struct passed_sockets sockets = {.count = 0};
     struct metrics_sources theirs = b->sources;
     struct err err;

@@ -218,9 +218,8 @@ static void feed_follow(struct feed_bed *b, int64_t revision)
 /* ---- Serials ---- */
 
 /* History tells the serials of zones that changed unwatched: not when they were read. */
-UNIT_TEST(test_the_first_serials)
+UNIT_TEST_ON(test_the_first_serials, struct feed_bed *b)
 {
-    struct feed_bed *b = *state;
     const int64_t web = feed_put(b, web_key, "10.0.0.1");
     const int64_t pointer = feed_put(b, "/skydns/arpa/in-addr/10/0/0/1", "web.cluster.local");
     const int64_t other = feed_put(b, "/skydns/test/other/web", "10.0.0.2");
@@ -242,9 +241,8 @@ UNIT_TEST(test_the_first_serials)
 
 /* A change moves the serial of its zone alone; a base that is written, those of all zones that have
  * it. */
-UNIT_TEST(test_changes)
+UNIT_TEST_ON(test_changes, struct feed_bed *b)
 {
-    struct feed_bed *b = *state;
     const int64_t web = feed_put(b, web_key, "10.0.0.1");
     const int64_t pointer = feed_put(b, "/skydns/arpa/in-addr/10/0/0/1", "web.cluster.local");
     feed_start(b);
@@ -275,9 +273,8 @@ static bool feed_lacks_base(const void *data)
 
 /* Another writer's key is no base. The serial stays with the contents, and goes on in a later
  * turn. */
-UNIT_TEST(test_a_base_that_is_no_number)
+UNIT_TEST_ON(test_a_base_that_is_no_number, struct feed_bed *b)
 {
-    struct feed_bed *b = *state;
     const int64_t web = feed_put(b, web_key, "10.0.0.1");
     const int64_t base = sync_put(b->loop, b->etcd, base_key, slice_str("2100000000"));
     feed_start(b);
@@ -294,9 +291,8 @@ UNIT_TEST(test_a_base_that_is_no_number)
 }
 
 /* A domain that comes has a base and a history of its own, and leaves the first one's serial. */
-UNIT_TEST(test_another_domain)
+UNIT_TEST_ON(test_another_domain, struct feed_bed *b)
 {
-    struct feed_bed *b = *state;
     const int64_t there = feed_put(b, "/skydns/test/other/web", "10.0.0.2");
     const int64_t web = feed_put(b, web_key, "10.0.0.1");
     feed_start(b);
@@ -318,9 +314,8 @@ UNIT_TEST(test_another_domain)
 /* ---- When steps are made ---- */
 
 /* Changes within TRANSFER_SOURCE_PAUSE_MS make one step. */
-UNIT_TEST(test_a_pause_between_steps)
+UNIT_TEST_ON(test_a_pause_between_steps, struct feed_bed *b)
 {
-    struct feed_bed *b = *state;
     const struct zone_serial *serial = feed_serial(b, domain);
     int64_t last = feed_put(b, web_key, "10.0.0.1");
     feed_start(b);
@@ -343,9 +338,8 @@ static bool feed_is_not_caught_up(const void *data)
 }
 
 /* Nothing is given while etcd is away: what comes back may be another data set. */
-UNIT_TEST(test_while_etcd_is_away)
+UNIT_TEST_ON(test_while_etcd_is_away, struct feed_bed *b)
 {
-    struct feed_bed *b = *state;
     const int64_t web = feed_put(b, web_key, "10.0.0.1");
     feed_start(b);
     feed_expect(b, domain, ZONE_SERIAL_LOWEST, web);
@@ -398,9 +392,8 @@ static unsigned feed_axfr(struct feed_bed *b)
 }
 
 /* While nobody may, there are no serials to wait for, and no keys of bases are read. */
-UNIT_TEST(test_nobody_may_transfer)
+UNIT_TEST_ON(test_nobody_may_transfer, struct feed_bed *b)
 {
-    struct feed_bed *b = *state;
     const unsigned may = b->options.engine.transfer_count;
     const int64_t web = feed_put(b, web_key, "10.0.0.1");
     b->options.engine.transfer_count = 0;

@@ -20,34 +20,29 @@ struct fixture {
 };
 
 /* A socket in the abstract namespace, with a name chosen by the kernel. */
-static int service_manager_set_up(void **state)
+static void service_manager_set_up(struct fixture *f)
 {
-    static struct fixture f;
     struct sockaddr_un address = {.sun_family = AF_UNIX};
     socklen_t len = sizeof(address);
-    f = (struct fixture){.loop = ev_loop_new(EVFLAG_AUTO),
-                         .fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK, 0)};
-    assert_true(f.fd >= 0);
+    *f = (struct fixture){.loop = ev_loop_new(EVFLAG_AUTO),
+                          .fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK, 0)};
+    assert_true(f->fd >= 0);
     assert_return_code(
-        bind(f.fd, (const struct sockaddr *)&address, (socklen_t)sizeof(address.sun_family)), 0);
-    assert_return_code(getsockname(f.fd, (struct sockaddr *)&address, &len), 0);
+        bind(f->fd, (const struct sockaddr *)&address, (socklen_t)sizeof(address.sun_family)), 0);
+    assert_return_code(getsockname(f->fd, (struct sockaddr *)&address, &len), 0);
     size_t name_len = len - offsetof(struct sockaddr_un, sun_path);
-    assert_in_range(name_len, 2, sizeof(f.where) - 1);
-    memcpy(f.where, address.sun_path, name_len);
-    f.where[0] = '@';
-    *state = &f;
-    return 0;
+    assert_in_range(name_len, 2, sizeof(f->where) - 1);
+    memcpy(f->where, address.sun_path, name_len);
+    f->where[0] = '@';
 }
 
-static int service_manager_tear_down(void **state)
+static void service_manager_tear_down(struct fixture *f)
 {
-    struct fixture *f = *state;
     ev_loop_destroy(f->loop);
     (void)close(f->fd);
-    return 0;
 }
 
-UNIT_TESTS_EACH(service_manager_set_up, service_manager_tear_down)
+UNIT_FIXTURE(struct fixture, service_manager_set_up, service_manager_tear_down)
 
 static void init_with(struct fixture *f, const char *where, const char *watchdog_us,
                       const char *watchdog_pid)
@@ -75,9 +70,8 @@ static void service_manager_assert_told(const struct fixture *f, const char *wan
     assert_string_equal(got, want);
 }
 
-UNIT_TEST(test_a_life)
+UNIT_TEST_ON(test_a_life, struct fixture *f)
 {
-    struct fixture *f = *state;
     init_with(f, f->where, "", "");
     service_manager_assert_told(f, NULL);
     service_manager_ready(&f->manager, "waiting");
@@ -90,9 +84,8 @@ UNIT_TEST(test_a_life)
     service_manager_fini(&f->manager);
 }
 
-UNIT_TEST(test_a_path)
+UNIT_TEST_ON(test_a_path, struct fixture *f)
 {
-    struct fixture *f = *state;
     struct sockaddr_un address = {.sun_family = AF_UNIX};
     int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK, 0), first_fd = f->fd;
     (void)snprintf(address.sun_path, sizeof(address.sun_path), "/tmp/service-manager-%ld",
@@ -123,9 +116,8 @@ static void on_arrival(struct ev_loop *loop, ev_io *watcher UNUSED, int revents 
 }
 
 /* With this process's pid and without one; twice, since once would not be a period. */
-UNIT_TEST(test_watchdog)
+UNIT_TEST_ON(test_watchdog, struct fixture *f)
 {
-    struct fixture *f = *state;
     char own_pid[32];
     (void)snprintf(own_pid, sizeof(own_pid), "%ld", (long)getpid());
     const char *const pids[] = {own_pid, ""};
@@ -146,9 +138,8 @@ UNIT_TEST(test_watchdog)
     }
 }
 
-UNIT_TEST(test_what_makes_no_sense)
+UNIT_TEST_ON(test_what_makes_no_sense, struct fixture *f)
 {
-    struct fixture *f = *state;
     char too_long[200] = "/";
     memset(too_long + 1, 'x', sizeof(too_long) - 2);
     too_long[sizeof(too_long) - 1] = '\0';
@@ -172,9 +163,8 @@ UNIT_TEST(test_what_makes_no_sense)
     service_manager_assert_told(f, NULL);
 }
 
-UNIT_TEST(test_a_long_text_is_cut)
+UNIT_TEST_ON(test_a_long_text_is_cut, struct fixture *f)
 {
-    struct fixture *f = *state;
     char text[400], got[512];
     memset(text, 'a', sizeof(text) - 1);
     text[sizeof(text) - 1] = '\0';

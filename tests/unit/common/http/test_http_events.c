@@ -81,34 +81,29 @@ static void handle_page(void *data, const struct http_request *request, struct h
     }
 }
 
-static int http_events_setup(void **state)
+static void http_events_setup(struct fixture *f)
 {
-    static struct fixture f;
-    f = (struct fixture){.loop = ev_loop_new(EVFLAG_AUTO)};
+    *f = (struct fixture){.loop = ev_loop_new(EVFLAG_AUTO)};
     const struct http_events_config config = {
-        .loop = f.loop, .build = build_counted_event, .watched = http_events_watched, .data = &f};
-    f.events = http_events_new(&config);
-    f.routes[0] = (struct http_route){"/live", handle_live, &f};
-    f.routes[1] = (struct http_route){"/readiness", handle_readiness, NULL};
-    f.routes[2] = (struct http_route){"/", handle_page, NULL};
-    f.server = http_ask_serve(f.loop, f.routes, ARRAY_LEN(f.routes), &f.address);
+        .loop = f->loop, .build = build_counted_event, .watched = http_events_watched, .data = f};
+    f->events = http_events_new(&config);
+    f->routes[0] = (struct http_route){"/live", handle_live, f};
+    f->routes[1] = (struct http_route){"/readiness", handle_readiness, NULL};
+    f->routes[2] = (struct http_route){"/", handle_page, NULL};
+    f->server = http_ask_serve(f->loop, f->routes, ARRAY_LEN(f->routes), &f->address);
     test_clock_stop();
-    *state = &f;
-    return 0;
 }
 
-static int http_events_teardown(void **state)
+static void http_events_teardown(struct fixture *f)
 {
-    struct fixture *f = *state;
     test_clock_run();
     http_server_free(f->server);
     http_events_free(f->events);
     assert_false(f->is_watched);
     ev_loop_destroy(f->loop);
-    return 0;
 }
 
-UNIT_TESTS_EACH(http_events_setup, http_events_teardown)
+UNIT_FIXTURE(struct fixture, http_events_setup, http_events_teardown)
 
 /* Runs what can run, without waiting. */
 static void http_events_settle(struct fixture *f)
@@ -179,9 +174,8 @@ static bool http_events_has(struct fixture *f, struct reader *r, const char *tex
 
 /* ---- Readers that read ---- */
 
-UNIT_TEST(test_the_first_event_comes_at_once)
+UNIT_TEST_ON(test_the_first_event_comes_at_once, struct fixture *f)
 {
-    struct fixture *f = *state;
     struct reader r = open_live(f, 1);
     const char *text = http_events_drain(f, &r), *body = strstr(text, "\r\n\r\n");
     assert_non_null(strstr(text, "HTTP/1.1 200 OK\r\n"));
@@ -198,9 +192,8 @@ UNIT_TEST(test_the_first_event_comes_at_once)
 }
 
 /* Whoever comes within a second gets the event that there is; all get the same ones. */
-UNIT_TEST(test_an_event_is_built_once_for_all)
+UNIT_TEST_ON(test_an_event_is_built_once_for_all, struct fixture *f)
 {
-    struct fixture *f = *state;
     struct reader readers[20];
     for (size_t i = 0; i < ARRAY_LEN(readers); i++) {
         readers[i] = open_live(f, 1);
@@ -217,9 +210,8 @@ UNIT_TEST(test_an_event_is_built_once_for_all)
     assert_int_equal(f->watchings, 1);
 }
 
-UNIT_TEST(test_nothing_runs_without_readers)
+UNIT_TEST_ON(test_nothing_runs_without_readers, struct fixture *f)
 {
-    struct fixture *f = *state;
     pass_s(f, 3);
     assert_int_equal(f->built, 0);
     struct reader r = open_live(f, 1);
@@ -236,9 +228,8 @@ UNIT_TEST(test_nothing_runs_without_readers)
     close_reader(&r);
 }
 
-UNIT_TEST(test_an_event_over_its_limit_is_left_out)
+UNIT_TEST_ON(test_an_event_over_its_limit_is_left_out, struct fixture *f)
 {
-    struct fixture *f = *state;
     struct reader r = open_live(f, 1);
     f->padding = HTTP_EVENT_BYTES_MAX;
     pass_s(f, 1);
@@ -250,9 +241,8 @@ UNIT_TEST(test_an_event_over_its_limit_is_left_out)
 
 /* ---- Other requests ---- */
 
-UNIT_TEST(test_head_and_other_methods)
+UNIT_TEST_ON(test_head_and_other_methods, struct fixture *f)
 {
-    struct fixture *f = *state;
     struct reader head = http_events_ask(f, 1, "HEAD /live" OF_HOST),
                   post = http_events_ask(f, 1, "POST /live" OF_HOST);
     const char *text = http_events_drain(f, &head);
@@ -268,9 +258,8 @@ UNIT_TEST(test_head_and_other_methods)
     close_reader(&post);
 }
 
-UNIT_TEST(test_a_reply_with_further_fields)
+UNIT_TEST_ON(test_a_reply_with_further_fields, struct fixture *f)
 {
-    struct fixture *f = *state;
     struct reader get = http_events_ask(f, 1, "GET /" OF_HOST),
                   deletion = http_events_ask(f, 1, "DELETE /" OF_HOST);
     assert_true(http_events_has(f, &get, "\r\nContent-Security-Policy: default-src 'none'\r\n"));
@@ -294,9 +283,8 @@ static size_t count_closed(struct fixture *f, struct reader *readers, size_t cou
 }
 
 /* One client may have all of them; another one gets its own, until each has its part. */
-UNIT_TEST(test_many_readers)
+UNIT_TEST_ON(test_many_readers, struct fixture *f)
 {
-    struct fixture *f = *state;
     static struct reader readers[STREAMS_MAX], others[STREAMS_MAX - CLIENT_MAX];
     for (int i = 0; i < STREAMS_MAX; i++) {
         readers[i] = open_live(f, 1);
@@ -331,9 +319,8 @@ UNIT_TEST(test_many_readers)
 }
 
 /* Idle connections push each other out, but no stream. */
-UNIT_TEST(test_connections_leave_streams_alone)
+UNIT_TEST_ON(test_connections_leave_streams_alone, struct fixture *f)
 {
-    struct fixture *f = *state;
     static struct reader idle[CONNECTIONS_MAX + 8];
     struct reader r = open_live(f, 1);
     for (size_t i = 0; i < ARRAY_LEN(idle); i++) {
@@ -349,9 +336,8 @@ UNIT_TEST(test_connections_leave_streams_alone)
 }
 
 /* One that stops reading misses events, and is closed; the others get theirs meanwhile. */
-UNIT_TEST(test_a_reader_that_stops_reading)
+UNIT_TEST_ON(test_a_reader_that_stops_reading, struct fixture *f)
 {
-    struct fixture *f = *state;
     f->padding = HTTP_EVENT_BYTES_MAX / 2;
     struct reader stuck = open_live(f, 1), good = open_live(f, 1);
     int seconds = 0;
@@ -371,9 +357,8 @@ UNIT_TEST(test_a_reader_that_stops_reading)
 }
 
 /* One that reads late gets whole events, though not all. */
-UNIT_TEST(test_a_slow_reader_gets_whole_events)
+UNIT_TEST_ON(test_a_slow_reader_gets_whole_events, struct fixture *f)
 {
-    struct fixture *f = *state;
     f->padding = HTTP_EVENT_BYTES_MAX / 2;
     struct reader slow = open_live(f, 1);
     pass_s(f, 8);
@@ -396,9 +381,8 @@ UNIT_TEST(test_a_slow_reader_gets_whole_events)
     close_reader(&slow);
 }
 
-UNIT_TEST(test_a_reader_that_talks_is_closed)
+UNIT_TEST_ON(test_a_reader_that_talks_is_closed, struct fixture *f)
 {
-    struct fixture *f = *state;
     static const char noise[4096];
     struct reader r = open_live(f, 1);
     ssize_t sent = 0;
@@ -411,9 +395,8 @@ UNIT_TEST(test_a_reader_that_talks_is_closed)
     close_reader(&r);
 }
 
-UNIT_TEST(test_free_closes_streams)
+UNIT_TEST_ON(test_free_closes_streams, struct fixture *f)
 {
-    struct fixture *f = *state;
     struct reader r = open_live(f, 1);
     http_server_free(f->server);
     http_events_free(f->events);

@@ -154,25 +154,20 @@ static const struct http_route routes[] = {
     {"/big", handle_big, NULL},        {"/endless", handle_endless, NULL},
 };
 
-static int http_server_setup(void **state)
+static void http_server_setup(struct fixture *f)
 {
-    static struct fixture f;
-    f = (struct fixture){.loop = ev_loop_new(EVFLAG_AUTO)};
-    streams_loop = f.loop;
-    f.server = http_ask_serve(f.loop, routes, ARRAY_LEN(routes), &f.address);
-    *state = &f;
-    return 0;
+    *f = (struct fixture){.loop = ev_loop_new(EVFLAG_AUTO)};
+    streams_loop = f->loop;
+    f->server = http_ask_serve(f->loop, routes, ARRAY_LEN(routes), &f->address);
 }
 
-static int http_server_teardown(void **state)
+static void http_server_teardown(struct fixture *f)
 {
-    struct fixture *f = *state;
     http_server_free(f->server);
     ev_loop_destroy(f->loop);
-    return 0;
 }
 
-UNIT_TESTS_EACH(http_server_setup, http_server_teardown)
+UNIT_FIXTURE(struct fixture, http_server_setup, http_server_teardown)
 
 static void on_readable(struct ev_loop *loop, ev_io *w, int events)
 {
@@ -275,9 +270,8 @@ UNIT_TEST(test_stream)
 
 /* A piece that is too large, a HEAD request, and a client that disconnects: each stream ends
  * once. */
-UNIT_TEST(test_streams_that_end_early)
+UNIT_TEST_ON(test_streams_that_end_early, struct fixture *f)
 {
-    struct fixture *f = *state;
     struct client c;
     const char *reply = http_server_exchange(f, &c, "GET /broken-stream HTTP/1.1\r\n" CLOSE);
     assert_null(strstr(reply, "\r\n0\r\n\r\n")); /* not a proper end of chunks */
@@ -407,12 +401,11 @@ UNIT_TEST(test_body_over_the_limit_closes)
     client_close(&c);
 }
 
-UNIT_TEST(test_star_route_matches_every_other_path)
+UNIT_TEST_ON(test_star_route_matches_every_other_path, struct fixture *f)
 {
     static char known[] = "known", other[] = "other";
     static const struct http_route table[] = {{"/known", handle_echo, known},
                                               {"*", handle_echo, other}};
-    struct fixture *f = *state;
     struct client c;
     http_server_free(f->server);
     f->server = http_ask_serve(f->loop, table, ARRAY_LEN(table), &f->address);
@@ -426,7 +419,7 @@ UNIT_TEST(test_star_route_matches_every_other_path)
 
 /* Only 127.0.0.2 may have /echo and what does not exist; what a header says of it counts for
  * nothing, and a stream of another is not begun. */
-UNIT_TEST(test_pages_for_few)
+UNIT_TEST_ON(test_pages_for_few, struct fixture *f)
 {
     static const struct http_restricted few[] = {
         {.path = "/echo"}, {.path = "/none"}, {.path = "/stream"}};
@@ -450,7 +443,6 @@ UNIT_TEST(test_pages_for_few)
         {2, "GET /echo HTTP/1.1\r\n" CLOSE, "200 OK"},
         {2, "GET /none HTTP/1.1\r\n" CLOSE, "404 Not Found"},
     };
-    struct fixture *f = *state;
     http_server_limit_access(f->server, &access);
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         struct client c;
@@ -469,9 +461,8 @@ UNIT_TEST(test_pages_for_few)
     assert_int_equal(streams_open, 0);
 }
 
-UNIT_TEST(test_port_in_use_is_named)
+UNIT_TEST_ON(test_port_in_use_is_named, struct fixture *f)
 {
-    struct fixture *f = *state;
     struct http_server *second = NULL;
     struct err err = {0};
     char text[ADDR_TEXT_MAX], want[128];
@@ -563,9 +554,8 @@ UNIT_TEST(test_idle_connections_make_room)
 }
 
 /* Each is being answered, and reads nothing. */
-UNIT_TEST(test_unread_replies_make_room)
+UNIT_TEST_ON(test_unread_replies_make_room, struct fixture *f)
 {
-    struct fixture *f = *state;
     static struct client held[CONNECTIONS_MAX];
     struct client late;
     for (int i = 0; i < CONNECTIONS_MAX; i++) {
@@ -589,9 +579,8 @@ UNIT_TEST(test_unread_replies_make_room)
 
 /* A client over its share loses its own longest idle connection, not another's that is idle for
  * longer; one that made a request later stays. */
-UNIT_TEST(test_one_client_has_its_share)
+UNIT_TEST_ON(test_one_client_has_its_share, struct fixture *f)
 {
-    struct fixture *f = *state;
     static struct client many[CLIENT_CONNECTIONS_MAX * 3];
     struct client other;
     client_open_from(&other, f, 1);
@@ -627,9 +616,8 @@ UNIT_TEST(test_one_client_has_its_share)
 }
 
 /* A burst from one address, all before the server's next turn: the probe among it is answered. */
-UNIT_TEST(test_a_probe_within_a_burst)
+UNIT_TEST_ON(test_a_probe_within_a_burst, struct fixture *f)
 {
-    struct fixture *f = *state;
     static struct client burst[200];
     struct client probe;
     for (int i = 0; i < (int)ARRAY_LEN(burst); i++) {
@@ -653,9 +641,8 @@ UNIT_TEST(test_a_probe_within_a_burst)
 }
 
 /* 100 connections before the first request, from one address or from several: all are answered. */
-UNIT_TEST(test_a_burst_is_answered)
+UNIT_TEST_ON(test_a_burst_is_answered, struct fixture *f)
 {
-    struct fixture *f = *state;
     static struct client burst[100];
     for (int addresses = 1; addresses <= 5; addresses += 4) {
         for (int i = 0; i < (int)ARRAY_LEN(burst); i++) {
@@ -678,9 +665,8 @@ UNIT_TEST(test_a_burst_is_answered)
 }
 
 /* Fresh ones have a limit, too: the client's own longest silent one is closed. */
-UNIT_TEST(test_fresh_connections_have_a_limit)
+UNIT_TEST_ON(test_fresh_connections_have_a_limit, struct fixture *f)
 {
-    struct fixture *f = *state;
     static struct client many[CLIENT_OPEN_MAX + 10];
     struct client other;
     client_open_from(&other, f, 1);
@@ -725,9 +711,8 @@ UNIT_TEST(test_a_dripping_request_is_closed)
 
 /* Half of the places are taken: the first request has less time, for those that came before, too.
  * Who has made a request keeps its time. */
-UNIT_TEST(test_a_crowd_has_less_time)
+UNIT_TEST_ON(test_a_crowd_has_less_time, struct fixture *f)
 {
-    struct fixture *f = *state;
     static struct client crowd[CROWDED];
     test_clock_stop();
     for (int i = 0; i < CROWDED - 1; i++) {
@@ -769,9 +754,8 @@ enum {
 };
 
 /* A client that reads now and then has a minute for a reply; one that does not, ten seconds. */
-UNIT_TEST(test_a_reply_has_an_end)
+UNIT_TEST_ON(test_a_reply_has_an_end, struct fixture *f)
 {
-    struct fixture *f = *state;
     const int receive_buffer = RECEIVE_BUFFER;
     struct client c;
     test_clock_stop();
@@ -797,9 +781,8 @@ UNIT_TEST(test_a_reply_has_an_end)
     test_clock_run();
 }
 
-UNIT_TEST(test_free_drops_connections)
+UNIT_TEST_ON(test_free_drops_connections, struct fixture *f)
 {
-    struct fixture *f = *state;
     struct client c;
     client_open(&c, f);
     http_server_client_send(&c, "GET /echo HTTP/1.1\r\nHost: localhost\r\n\r\n");

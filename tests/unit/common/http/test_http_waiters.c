@@ -65,42 +65,37 @@ static void test_on_drained(void *item)
     ((struct fixture *)item)->drained++;
 }
 
-static int waiters_setup(void **state)
+static void waiters_setup(struct fixture *f)
 {
-    static struct fixture f;
-    f = (struct fixture){.loop = ev_loop_new(EVFLAG_AUTO)};
-    f.waiters = http_waiters_new(
-        &(struct http_waiters_config){.loop = f.loop, .look = test_look, .data = &f});
-    f.holder = http_holder_new(&(struct http_holder_config){.loop = f.loop,
-                                                            .max = 4,
-                                                            .client_max = 2,
-                                                            .unsent_max = 8 * 1024 * 1024,
-                                                            .socket_bytes = 4096,
-                                                            .full = "full\n",
-                                                            .client_full = "share\n",
-                                                            .gone = test_on_gone,
-                                                            .drained = test_on_drained});
-    f.routes[0] = (struct http_route){"/wait", handle_wait, &f};
-    f.routes[1] = (struct http_route){"/readiness", handle_probe, NULL};
-    f.routes[2] = (struct http_route){"/drip", handle_drip, &f};
-    f.server = http_ask_serve(f.loop, f.routes, ARRAY_LEN(f.routes), &f.address);
+    *f = (struct fixture){.loop = ev_loop_new(EVFLAG_AUTO)};
+    f->waiters = http_waiters_new(
+        &(struct http_waiters_config){.loop = f->loop, .look = test_look, .data = f});
+    f->holder = http_holder_new(&(struct http_holder_config){.loop = f->loop,
+                                                             .max = 4,
+                                                             .client_max = 2,
+                                                             .unsent_max = 8 * 1024 * 1024,
+                                                             .socket_bytes = 4096,
+                                                             .full = "full\n",
+                                                             .client_full = "share\n",
+                                                             .gone = test_on_gone,
+                                                             .drained = test_on_drained});
+    f->routes[0] = (struct http_route){"/wait", handle_wait, f};
+    f->routes[1] = (struct http_route){"/readiness", handle_probe, NULL};
+    f->routes[2] = (struct http_route){"/drip", handle_drip, f};
+    f->server = http_ask_serve(f->loop, f->routes, ARRAY_LEN(f->routes), &f->address);
     test_clock_stop();
-    *state = &f;
-    return 0;
 }
 
-static int waiters_teardown(void **state)
+static void waiters_teardown(struct fixture *f)
 {
-    struct fixture *f = *state;
     test_clock_run();
     http_server_free(f->server);
     http_waiters_free(f->waiters);
     http_holder_free(f->holder);
     ev_loop_destroy(f->loop);
-    return 0;
 }
 
-UNIT_TESTS_EACH(waiters_setup, waiters_teardown)
+UNIT_FIXTURE(struct fixture, waiters_setup, waiters_teardown)
 
 static void waiters_pass_ms(struct fixture *f, int64_t ms)
 {
@@ -113,9 +108,8 @@ static struct held_client waiters_ask(struct fixture *f, int host, const char *r
     return held_client_ask(f->loop, &f->address, host, request);
 }
 
-UNIT_TEST(test_what_is_true_does_not_wait)
+UNIT_TEST_ON(test_what_is_true_does_not_wait, struct fixture *f)
 {
-    struct fixture *f = *state;
     f->truth = HTTP_WAIT_DONE;
     struct held_client c = waiters_ask(f, 1, "GET /wait");
     held_client_expect(&c, "200", "{\"is\":true}\n");
@@ -125,9 +119,8 @@ UNIT_TEST(test_what_is_true_does_not_wait)
     held_client_close(&c);
 }
 
-UNIT_TEST(test_it_answers_once_it_is_true)
+UNIT_TEST_ON(test_it_answers_once_it_is_true, struct fixture *f)
 {
-    struct fixture *f = *state;
     struct held_client c = waiters_ask(f, 1, "GET /wait?timeout=60s");
     waiters_pass_ms(f, 59000);
     assert_string_equal(held_client_read(&c), "");
@@ -138,14 +131,13 @@ UNIT_TEST(test_it_answers_once_it_is_true)
     held_client_close(&c);
 }
 
-UNIT_TEST(test_timeouts)
+UNIT_TEST_ON(test_timeouts, struct fixture *f)
 {
     static const struct {
         const char *target;
         int64_t ms;
     } cases[] = {
         {"GET /wait", 5000}, {"GET /wait?timeout=1s500ms", 1500}, {"GET /wait?timeout=60s", 60000}};
-    struct fixture *f = *state;
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         struct held_client c = waiters_ask(f, 1, cases[i].target);
         waiters_pass_ms(f, cases[i].ms - 10);
@@ -161,11 +153,10 @@ UNIT_TEST(test_timeouts)
     assert_int_equal(http_waiters_count(f->waiters).late, 4);
 }
 
-UNIT_TEST(test_bad_timeouts)
+UNIT_TEST_ON(test_bad_timeouts, struct fixture *f)
 {
     static const char *const targets[] = {"GET /wait?timeout=61s", "GET /wait?timeout=-1s",
                                           "GET /wait?timeout=5", "GET /wait?timeout="};
-    struct fixture *f = *state;
     for (size_t i = 0; i < ARRAY_LEN(targets); i++) {
         struct held_client c = waiters_ask(f, 1, targets[i]);
         const char *text = held_client_read(&c);
@@ -177,9 +168,8 @@ UNIT_TEST(test_bad_timeouts)
 }
 
 /* Looks by the millisecond for the work of other threads, and only then. */
-UNIT_TEST(test_looks_soon)
+UNIT_TEST_ON(test_looks_soon, struct fixture *f)
 {
-    struct fixture *f = *state;
     struct held_client c = waiters_ask(f, 1, "GET /wait");
     f->truth = HTTP_WAIT_SOON;
     held_client_settle(f->loop);
@@ -192,9 +182,8 @@ UNIT_TEST(test_looks_soon)
     assert_int_equal(f->looks, looks); /* nothing runs without requests */
 }
 
-UNIT_TEST(test_head_has_no_body)
+UNIT_TEST_ON(test_head_has_no_body, struct fixture *f)
 {
-    struct fixture *f = *state;
     struct held_client c = waiters_ask(f, 1, "HEAD /wait");
     f->truth = HTTP_WAIT_DONE;
     assert_non_null(strstr(held_client_read(&c), "Content-Length: 12\r\n"));
@@ -203,9 +192,8 @@ UNIT_TEST(test_head_has_no_body)
     held_client_close(&c);
 }
 
-UNIT_TEST(test_as_many_as_may_wait)
+UNIT_TEST_ON(test_as_many_as_may_wait, struct fixture *f)
 {
-    struct fixture *f = *state;
     struct held_client clients[HTTP_WAITERS_MAX];
     for (size_t i = 0; i < ARRAY_LEN(clients); i++) {
         clients[i] = waiters_ask(f, 1, "GET /wait?timeout=60s");
@@ -236,9 +224,8 @@ UNIT_TEST(test_as_many_as_may_wait)
 
 /* ---- Responses in parts ---- */
 
-UNIT_TEST(test_parts)
+UNIT_TEST_ON(test_parts, struct fixture *f)
 {
-    struct fixture *f = *state;
     struct held_client c = waiters_ask(f, 1, "GET /drip");
     assert_non_null(f->drip);
     const char *text = held_client_read(&c);
@@ -253,18 +240,16 @@ UNIT_TEST(test_parts)
     assert_int_equal(http_holder_count(f->holder), 0);
 }
 
-UNIT_TEST(test_a_client_that_goes)
+UNIT_TEST_ON(test_a_client_that_goes, struct fixture *f)
 {
-    struct fixture *f = *state;
     struct held_client c = waiters_ask(f, 1, "GET /drip");
     held_client_close(&c);
     assert_null(f->drip);
     assert_int_equal(http_holder_count(f->holder), 0);
 }
 
-UNIT_TEST(test_shares_of_clients)
+UNIT_TEST_ON(test_shares_of_clients, struct fixture *f)
 {
-    struct fixture *f = *state;
     struct held_client c[6];
     c[0] = waiters_ask(f, 1, "GET /drip");
     c[1] = waiters_ask(f, 1, "GET /drip");
@@ -281,10 +266,9 @@ UNIT_TEST(test_shares_of_clients)
 }
 
 /* Bounds what waits for a slow reader, which is told, and then dropped. */
-UNIT_TEST(test_a_slow_reader)
+UNIT_TEST_ON(test_a_slow_reader, struct fixture *f)
 {
     static char bytes[256 * 1024];
-    struct fixture *f = *state;
     struct held_client c = waiters_ask(f, 1, "GET /drip");
     memset(bytes, 'x', sizeof(bytes));
     size_t sent = 0;
@@ -311,10 +295,9 @@ UNIT_TEST(test_a_slow_reader)
     held_client_close(&c);
 }
 
-UNIT_TEST(test_a_reader_catches_up)
+UNIT_TEST_ON(test_a_reader_catches_up, struct fixture *f)
 {
     static char bytes[256 * 1024];
-    struct fixture *f = *state;
     struct held_client c = waiters_ask(f, 1, "GET /drip");
     memset(bytes, 'x', sizeof(bytes));
     assert_true(http_held_write(f->drip, slice_of(bytes, sizeof(bytes))));
@@ -328,10 +311,9 @@ UNIT_TEST(test_a_reader_catches_up)
 }
 
 /* A client that sends without end is no reader. */
-UNIT_TEST(test_input_has_a_bound)
+UNIT_TEST_ON(test_input_has_a_bound, struct fixture *f)
 {
     static char bytes[100 * 1024];
-    struct fixture *f = *state;
     struct held_client c = waiters_ask(f, 1, "GET /drip");
     for (size_t sent = 0; sent < sizeof(bytes) && f->drip;) {
         const ssize_t n = send(c.fd, bytes + sent, sizeof(bytes) - sent, MSG_NOSIGNAL);

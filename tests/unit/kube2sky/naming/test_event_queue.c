@@ -16,26 +16,20 @@ struct queue_bed {
     struct buf told;
 };
 
-static int queue_bed_start(void **state)
+static void queue_bed_start(struct queue_bed *bed)
 {
-    struct queue_bed *bed = xcalloc(1, sizeof(*bed));
     bed->queue = event_queue_new();
     bed->now_ms = 1000;
     buf_init(&bed->told, 1 << 20);
-    *state = bed;
-    return 0;
 }
 
-static int queue_bed_stop(void **state)
+static void queue_bed_stop(struct queue_bed *bed)
 {
-    struct queue_bed *bed = *state;
     event_queue_free(bed->queue);
     buf_fini(&bed->told);
-    free(bed);
-    return 0;
 }
 
-UNIT_TESTS_EACH(queue_bed_start, queue_bed_stop)
+UNIT_FIXTURE(struct queue_bed, queue_bed_start, queue_bed_stop)
 
 static void note_at(struct queue_bed *bed, const char *id, enum event_reason reason, unsigned place,
                     const char *note)
@@ -88,9 +82,8 @@ static void note_services(struct queue_bed *bed, const char *ns, size_t count)
     }
 }
 
-UNIT_TEST(test_created_once_then_counted)
+UNIT_TEST_ON(test_created_once_then_counted, struct queue_bed *bed)
 {
-    struct queue_bed *bed = *state;
     assert_int_equal(event_queue_wait_ms(bed->queue, bed->now_ms), -1);
     note_port(bed, "svc/prod/web", "a");
     assert_true(event_queue_take_news(bed->queue));
@@ -107,9 +100,8 @@ UNIT_TEST(test_created_once_then_counted)
     expect_told(bed, "patch prod/web InvalidPort x3 ");
 }
 
-UNIT_TEST(test_a_fault_that_stays_is_told_again)
+UNIT_TEST_ON(test_a_fault_that_stays_is_told_again, struct queue_bed *bed)
 {
-    struct queue_bed *bed = *state;
     note_port(bed, "svc/prod/web", "a");
     assert_int_equal(write_events_due(bed), 1);
     assert_int_equal(event_queue_wait_ms(bed->queue, bed->now_ms), EVENT_STANDING_MS);
@@ -120,9 +112,8 @@ UNIT_TEST(test_a_fault_that_stays_is_told_again)
     expect_told(bed, "create prod/web InvalidPort x1 patch prod/web InvalidPort x2 ");
 }
 
-UNIT_TEST(test_gone_is_forgotten)
+UNIT_TEST_ON(test_gone_is_forgotten, struct queue_bed *bed)
 {
-    struct queue_bed *bed = *state;
     note_port(bed, "svc/prod/web", "a");
     note_port(bed, "svc/prod/web", NULL);
     assert_int_equal(write_events_due(bed), 0);
@@ -137,9 +128,8 @@ UNIT_TEST(test_gone_is_forgotten)
     assert_int_equal(event_queue_wait_ms(bed->queue, bed->now_ms), -1);
 }
 
-UNIT_TEST(test_a_fault_ends_at_all_places)
+UNIT_TEST_ON(test_a_fault_ends_at_all_places, struct queue_bed *bed)
 {
-    struct queue_bed *bed = *state;
     note_at(bed, "svc/prod/web", EVENT_TOO_MANY_RECORDS, EVENT_FROM_OBJECT, "a");
     note_at(bed, "alias/prod/web", EVENT_TOO_MANY_RECORDS, EVENT_FROM_ALIASES_PLAN, "b");
     assert_int_equal(event_queue_count(bed->queue).known, 1);
@@ -150,9 +140,8 @@ UNIT_TEST(test_a_fault_ends_at_all_places)
 }
 
 /* The server changes nothing but the series: another note needs another event. */
-UNIT_TEST(test_another_note_is_another_event)
+UNIT_TEST_ON(test_another_note_is_another_event, struct queue_bed *bed)
 {
-    struct queue_bed *bed = *state;
     note_port(bed, "svc/prod/web", "a");
     note_at(bed, "svc/prod/web", EVENT_INVALID_PORT, EVENT_FROM_PLAN, "of another place");
     assert_int_equal(write_events_due(bed), 1);
@@ -164,9 +153,8 @@ UNIT_TEST(test_another_note_is_another_event)
     assert_int_equal(event_queue_count(bed->queue).known, 1);
 }
 
-UNIT_TEST(test_what_the_server_says)
+UNIT_TEST_ON(test_what_the_server_says, struct queue_bed *bed)
 {
-    struct queue_bed *bed = *state;
     note_port(bed, "svc/prod/web", "a");
     assert_true(write_event_due(bed, EVENT_FAILED));
     assert_true(write_event_due(bed, EVENT_EXISTS));
@@ -180,9 +168,8 @@ UNIT_TEST(test_what_the_server_says)
     assert_int_equal(event_queue_count(bed->queue).known, 1);
 }
 
-UNIT_TEST(test_a_refused_namespace_waits_alone)
+UNIT_TEST_ON(test_a_refused_namespace_waits_alone, struct queue_bed *bed)
 {
-    struct queue_bed *bed = *state;
     note_port(bed, "svc/closed/web", "a");
     assert_true(write_event_due(bed, EVENT_REFUSED));
     note_port(bed, "svc/closed/db", "a");
@@ -195,9 +182,8 @@ UNIT_TEST(test_a_refused_namespace_waits_alone)
 }
 
 /* Whatever the number of faults, in any minute; and a namespace whose faults come and go. */
-UNIT_TEST(test_writes_of_a_minute)
+UNIT_TEST_ON(test_writes_of_a_minute, struct queue_bed *bed)
 {
-    struct queue_bed *bed = *state;
     note_services(bed, "broken", 1000);
     assert_int_equal(write_events_due(bed), EVENT_NAMESPACE_WRITES_PER_MINUTE);
     bed->now_ms += EVENT_MINUTE_MS - 1;
@@ -215,9 +201,8 @@ UNIT_TEST(test_writes_of_a_minute)
     assert_int_equal(write_events_due(bed), 0);
 }
 
-UNIT_TEST(test_a_thousand_services_in_many_namespaces)
+UNIT_TEST_ON(test_a_thousand_services_in_many_namespaces, struct queue_bed *bed)
 {
-    struct queue_bed *bed = *state;
     size_t first_minute = 0, written = 0;
     for (size_t i = 0; i < 100; i++) {
         char *ns = xasprintf("n%zu", i);
@@ -237,9 +222,8 @@ UNIT_TEST(test_a_thousand_services_in_many_namespaces)
     assert_int_equal(bed->now_ms / EVENT_MINUTE_MS, (1000 + 59) / 60);
 }
 
-UNIT_TEST(test_namespaces_take_turns)
+UNIT_TEST_ON(test_namespaces_take_turns, struct queue_bed *bed)
 {
-    struct queue_bed *bed = *state;
     note_services(bed, "large", 1000);
     note_port(bed, "svc/small/web", "a");
     note_port(bed, "ingress/other/shop", "a");
@@ -251,9 +235,8 @@ UNIT_TEST(test_namespaces_take_turns)
 }
 
 /* New faults come before repetitions, of which there may be more than writes. */
-UNIT_TEST(test_new_before_repeated)
+UNIT_TEST_ON(test_new_before_repeated, struct queue_bed *bed)
 {
-    struct queue_bed *bed = *state;
     note_services(bed, "prod", EVENT_NAMESPACE_WRITES_PER_MINUTE);
     assert_int_equal(write_events_due(bed), EVENT_NAMESPACE_WRITES_PER_MINUTE);
     bed->now_ms += EVENT_MINUTE_MS;
@@ -265,9 +248,8 @@ UNIT_TEST(test_new_before_repeated)
 }
 
 /* The namespace that has most gives way, and what is left out is counted. */
-UNIT_TEST(test_a_full_queue)
+UNIT_TEST_ON(test_a_full_queue, struct queue_bed *bed)
 {
-    struct queue_bed *bed = *state;
     note_services(bed, "large", EVENT_QUEUE_MAX + 5);
     assert_int_equal(event_queue_count(bed->queue).known, EVENT_QUEUE_MAX);
     assert_int_equal(event_queue_count(bed->queue).left_out, 5);
@@ -279,9 +261,8 @@ UNIT_TEST(test_a_full_queue)
     assert_non_null(strstr(buf_cstr(&bed->told), "small/s2"));
 }
 
-UNIT_TEST(test_long_notes_are_cut)
+UNIT_TEST_ON(test_long_notes_are_cut, struct queue_bed *bed)
 {
-    struct queue_bed *bed = *state;
     struct event_write write;
     char note[2 * EVENT_NOTE_MAX];
     memset(note, 'x', sizeof(note) - 1);

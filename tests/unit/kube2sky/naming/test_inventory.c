@@ -7,9 +7,8 @@
 
 UNIT_TESTS_EACH(set_up, tear_down)
 
-UNIT_TEST(test_paired_by_name)
+UNIT_TEST_ON(test_paired_by_name, struct fixture *f)
 {
-    struct fixture *f = *state;
     put_endpoints(f, "default", "web");
     assert_changed(f, ""); /* no service, no keys */
     assert_has(f, "svc/default/web", "");
@@ -32,9 +31,8 @@ UNIT_TEST(test_paired_by_name)
     assert_int_equal(inventory_count(f->inventory, KUBE_ENDPOINTS), 0);
 }
 
-UNIT_TEST(test_newest_state_counts)
+UNIT_TEST_ON(test_newest_state_counts, struct fixture *f)
 {
-    struct fixture *f = *state;
     put_service(f, "default", "web");
     put_cluster_ip(f, "default", "web");
     inventory_get(f->inventory, slice_str("svc/default/web"), &f->objects);
@@ -42,9 +40,8 @@ UNIT_TEST(test_newest_state_counts)
     assert_int_equal(inventory_count(f->inventory, KUBE_SERVICE), 1);
 }
 
-UNIT_TEST(test_endpoints_matter_to_headless_services)
+UNIT_TEST_ON(test_endpoints_matter_to_headless_services, struct fixture *f)
 {
-    struct fixture *f = *state;
     put_cluster_ip(f, "default", "web");
     buf_clear(&f->changed);
     put_endpoints(f, "default", "web");
@@ -64,11 +61,10 @@ UNIT_TEST(test_endpoints_matter_to_headless_services)
     assert_changed(f, "svc/default/web ");
 }
 
-UNIT_TEST(test_ids_of_nobody)
+UNIT_TEST_ON(test_ids_of_nobody, struct fixture *f)
 {
     static const char *const owners[] = {"",     "svc",   "svc/",     "svc/default",      "pod",
                                          "pod/", "pod/x", "dns/ns/a", "svc/default/web/x"};
-    struct fixture *f = *state;
     put_service(f, "default", "web");
     put_pod(f, "x", "p", "'podIP':'10.1.0.1'");
     for (size_t i = 0; i < ARRAY_LEN(owners); i++) {
@@ -77,9 +73,8 @@ UNIT_TEST(test_ids_of_nobody)
 }
 
 /* Longer than the API allows: still one object, whatever happens to its name. */
-UNIT_TEST(test_endless_names)
+UNIT_TEST_ON(test_endless_names, struct fixture *f)
 {
-    struct fixture *f = *state;
     char *name = xasprintf("%2000d", 1);
     put_service(f, name, name);
     put_service(f, name, "web");
@@ -94,9 +89,8 @@ UNIT_TEST(test_endless_names)
 
 /* ---- Lists ---- */
 
-UNIT_TEST(test_complete_when_all_are_listed)
+UNIT_TEST_ON(test_complete_when_all_are_listed, struct fixture *f)
 {
-    struct fixture *f = *state;
     assert_string_equal(inventory_missing(f->inventory), "services are not listed yet");
     list_services(f, (const char *const[]){"kubernetes", "web", NULL});
     assert_false(inventory_is_complete(f->inventory));
@@ -111,9 +105,8 @@ UNIT_TEST(test_complete_when_all_are_listed)
     assert_true(inventory_is_complete(f->inventory));
 }
 
-UNIT_TEST(test_list_removes_what_it_does_not_name)
+UNIT_TEST_ON(test_list_removes_what_it_does_not_name, struct fixture *f)
 {
-    struct fixture *f = *state;
     list_services(f, (const char *const[]){"kubernetes", "a", "b", NULL});
     put_endpoints(f, "default", "b");
     inventory_list_begin(f->inventory, KUBE_SERVICE);
@@ -129,9 +122,8 @@ UNIT_TEST(test_list_removes_what_it_does_not_name)
     assert_has(f, "svc/default/a", "S ");
 }
 
-UNIT_TEST(test_list_that_begins_again_is_void)
+UNIT_TEST_ON(test_list_that_begins_again_is_void, struct fixture *f)
 {
-    struct fixture *f = *state;
     inventory_list_begin(f->inventory, KUBE_SERVICE);
     put_service(f, "default", "kubernetes");
     put_service(f, "default", "gone-meanwhile");
@@ -142,9 +134,8 @@ UNIT_TEST(test_list_that_begins_again_is_void)
     assert_int_equal(inventory_count(f->inventory, KUBE_SERVICE), 1);
 }
 
-UNIT_TEST(test_first_list_without_kubernetes)
+UNIT_TEST_ON(test_first_list_without_kubernetes, struct fixture *f)
 {
-    struct fixture *f = *state;
     list_nothing(f, KUBE_ENDPOINTS);
     list_nothing(f, KUBE_POD);
     list_services(f, (const char *const[]){"web", NULL});
@@ -160,9 +151,8 @@ UNIT_TEST(test_first_list_without_kubernetes)
     assert_true(may_delete(f, "svc/default/web"));
 }
 
-UNIT_TEST(test_later_list_without_kubernetes)
+UNIT_TEST_ON(test_later_list_without_kubernetes, struct fixture *f)
 {
-    struct fixture *f = *state;
     list_nothing(f, KUBE_ENDPOINTS);
     list_nothing(f, KUBE_POD);
     list_services(f, (const char *const[]){"kubernetes", "a", "b", NULL});
@@ -192,9 +182,8 @@ UNIT_TEST_IN(test_narrowed_lists_need_no_kubernetes, set_up_narrowed, tear_down)
 
 /* ---- Objects not understood ---- */
 
-UNIT_TEST(test_garbled_object_keeps_its_last_state)
+UNIT_TEST_ON(test_garbled_object_keeps_its_last_state, struct fixture *f)
 {
-    struct fixture *f = *state;
     list_services(f, (const char *const[]){"kubernetes", "web", NULL});
     buf_clear(&f->changed);
     garble(f, KUBE_SERVICE, "web", "");
@@ -207,9 +196,8 @@ UNIT_TEST(test_garbled_object_keeps_its_last_state)
     assert_has(f, "svc/default/web", "S ");
 }
 
-UNIT_TEST(test_garbled_service_is_in_doubt)
+UNIT_TEST_ON(test_garbled_service_is_in_doubt, struct fixture *f)
 {
-    struct fixture *f = *state;
     garble(f, KUBE_SERVICE, "web", "");
     assert_changed(f, "svc/default/web ");
     assert_has(f, "svc/default/web", "? ");
@@ -227,9 +215,8 @@ UNIT_TEST(test_garbled_service_is_in_doubt)
     assert_has(f, "svc/default/other", "");
 }
 
-UNIT_TEST(test_garbled_endpoints_matter_to_headless_services)
+UNIT_TEST_ON(test_garbled_endpoints_matter_to_headless_services, struct fixture *f)
 {
-    struct fixture *f = *state;
     garble(f, KUBE_ENDPOINTS, "web", "");
     assert_has(f, "svc/default/web", ""); /* no service, no keys */
     put_service(f, "default", "web");
@@ -239,9 +226,8 @@ UNIT_TEST(test_garbled_endpoints_matter_to_headless_services)
 }
 
 /* Whatever is garbled, everything else is as complete as without. */
-UNIT_TEST(test_doubt_is_about_one_owner)
+UNIT_TEST_ON(test_doubt_is_about_one_owner, struct fixture *f)
 {
-    struct fixture *f = *state;
     inventory_list_begin(f->inventory, KUBE_SERVICE);
     put_service(f, "default", "kubernetes");
     garble(f, KUBE_SERVICE, "odd", "");
@@ -292,9 +278,8 @@ static void list_one_pod(struct fixture *f)
 }
 
 /* Such as of an API server whose store was just emptied. */
-UNIT_TEST(test_a_list_without_pods_removes_none)
+UNIT_TEST_ON(test_a_list_without_pods_removes_none, struct fixture *f)
 {
-    struct fixture *f = *state;
     list_services(f, (const char *const[]){"kubernetes", NULL});
     list_nothing(f, KUBE_ENDPOINTS);
     list_nothing(f, KUBE_POD); /* the first list: a new cluster is ready */
@@ -320,9 +305,8 @@ UNIT_TEST(test_a_list_without_pods_removes_none)
     assert_true(may_delete(f, "pod/default/10-0-0-1"));
 }
 
-UNIT_TEST(test_a_kind_holds_up_what_it_feeds_and_nothing_else)
+UNIT_TEST_ON(test_a_kind_holds_up_what_it_feeds_and_nothing_else, struct fixture *f)
 {
-    struct fixture *f = *state;
     list_one_pod(f);
     assert_true(may_delete(f, "pod/default/10-0-0-1"));
     assert_false(may_delete(f, "svc/default/gone"));
@@ -338,9 +322,8 @@ UNIT_TEST(test_a_kind_holds_up_what_it_feeds_and_nothing_else)
     assert_true(inventory_knows_claims(f->inventory, slice_of(NULL, 0)));
 }
 
-UNIT_TEST(test_pods_that_cannot_be_listed)
+UNIT_TEST_ON(test_pods_that_cannot_be_listed, struct fixture *f)
 {
-    struct fixture *f = *state;
     list_services(f, (const char *const[]){"kubernetes", NULL});
     list_nothing(f, KUBE_ENDPOINTS);
     assert_true(may_delete(f, "svc/default/gone"));
@@ -350,9 +333,8 @@ UNIT_TEST(test_pods_that_cannot_be_listed)
 }
 
 /* A kind that is listed without the others. */
-UNIT_TEST(test_complete_kinds)
+UNIT_TEST_ON(test_complete_kinds, struct fixture *f)
 {
-    struct fixture *f = *state;
     assert_false(may_delete(f, "pod/default/10-0-0-1"));
     list_one_pod(f);
     assert_true(may_delete(f, "pod/default/10-0-0-1"));
@@ -376,9 +358,8 @@ UNIT_TEST(test_complete_kinds)
 
 /* ---- Pods ---- */
 
-UNIT_TEST(test_pods_by_address)
+UNIT_TEST_ON(test_pods_by_address, struct fixture *f)
 {
-    struct fixture *f = *state;
     put_pod(f, "default", "a", "'podIP':'10.1.0.1'");
     assert_changed(f, "pod/default/10-1-0-1 ");
     assert_has(f, "pod/default/10-1-0-1", "P default 10-1-0-1 10.1.0.1");
@@ -398,9 +379,8 @@ UNIT_TEST(test_pods_by_address)
     assert_int_equal(inventory_count(f->inventory, KUBE_POD), 2);
 }
 
-UNIT_TEST(test_pods_that_share_an_address)
+UNIT_TEST_ON(test_pods_that_share_an_address, struct fixture *f)
 {
-    struct fixture *f = *state;
     put_pod(f, "default", "a", "'podIP':'192.168.0.5'");
     put_pod(f, "default", "b", "'podIP':'192.168.0.5'");
     assert_changed(f, "pod/default/192-168-0-5 ");
@@ -412,10 +392,9 @@ UNIT_TEST(test_pods_that_share_an_address)
     assert_has(f, "pod/default/192-168-0-5", "");
 }
 
-UNIT_TEST(test_pods_that_ended)
+UNIT_TEST_ON(test_pods_that_ended, struct fixture *f)
 {
     static const char *const phases[] = {"Succeeded", "Failed"};
-    struct fixture *f = *state;
     for (size_t i = 0; i < ARRAY_LEN(phases); i++) {
         char *ended = xasprintf("'podIP':'10.1.0.1','phase':'%s'", phases[i]);
         put_pod(f, "default", "job", "'podIP':'10.1.0.1','phase':'Running'");
@@ -432,18 +411,16 @@ UNIT_TEST(test_pods_that_ended)
     assert_has(f, "pod/default/10-1-0-1", "P default 10-1-0-1 10.1.0.1");
 }
 
-UNIT_TEST(test_pod_with_no_address_in_its_address)
+UNIT_TEST_ON(test_pod_with_no_address_in_its_address, struct fixture *f)
 {
-    struct fixture *f = *state;
     put_pod(f, "default", "odd", "'podIPs':[{'ip':'10-1-0-1'},{'ip':'10.1.0.2'}]");
     assert_changed(f, "pod/default/!10-1-0-1 pod/default/10-1-0-2 ");
     assert_has(f, "pod/default/10-1-0-1", "");
     assert_has(f, "pod/default/!10-1-0-1", "P default 10-1-0-1 ");
 }
 
-UNIT_TEST(test_pods_that_are_not_wanted)
+UNIT_TEST_ON(test_pods_that_are_not_wanted, struct fixture *f)
 {
-    struct fixture *f = *state;
     list_services(f, (const char *const[]){"kubernetes", NULL});
     list_nothing(f, KUBE_ENDPOINTS);
     put_pod(f, "default", "a", "'podIP':'10.1.0.1'");

@@ -56,9 +56,8 @@ static bool inventory_namespaces_has_service(const struct inventory *inventory, 
     return has_it;
 }
 
-UNIT_TEST(test_parts)
+UNIT_TEST_ON(test_parts, struct inventory *inventory)
 {
-    struct inventory *inventory = *state;
     struct inventory *team = inventory_part(inventory, KUBE_SERVICE, "team");
     assert_ptr_not_equal(team, inventory);
     assert_ptr_equal(inventory_part(inventory, KUBE_POD, "team"), team);
@@ -67,9 +66,8 @@ UNIT_TEST(test_parts)
     assert_ptr_equal(inventory_part(inventory, KUBE_NODE, ""), inventory);
 }
 
-UNIT_TEST(test_each_is_known_by_itself)
+UNIT_TEST_ON(test_each_is_known_by_itself, struct inventory *inventory)
 {
-    struct inventory *inventory = *state;
     inventory_namespaces_list(inventory, KUBE_SERVICE, "team",
                               inventory_namespaces_headless("team"));
     assert_false(inventory_may_delete(inventory, slice_str("svc/team/web")));
@@ -84,9 +82,8 @@ UNIT_TEST(test_each_is_known_by_itself)
     assert_false(inventory_may_delete(inventory, slice_str("pod/crew/10-0-0-1")));
 }
 
-UNIT_TEST(test_a_list_sweeps_its_namespace_only)
+UNIT_TEST_ON(test_a_list_sweeps_its_namespace_only, struct inventory *inventory)
 {
-    struct inventory *inventory = *state;
     inventory_namespaces_list(inventory, KUBE_SERVICE, "team",
                               inventory_namespaces_headless("team"));
     inventory_namespaces_list(inventory, KUBE_SERVICE, "crew",
@@ -100,9 +97,8 @@ UNIT_TEST(test_a_list_sweeps_its_namespace_only)
     assert_int_equal(inventory_count(inventory, KUBE_SERVICE), 1);
 }
 
-UNIT_TEST(test_claims_are_known_by_namespace)
+UNIT_TEST_ON(test_claims_are_known_by_namespace, struct inventory *inventory)
 {
-    struct inventory *inventory = *state;
     inventory_namespaces_list(inventory, KUBE_SERVICE, "team", NULL);
     inventory_namespaces_list(inventory, KUBE_ENDPOINTS, "team", NULL);
     assert_true(inventory_knows_claims(inventory, slice_str("svc/team/web")));
@@ -116,10 +112,9 @@ UNIT_TEST(test_claims_are_known_by_namespace)
     assert_false(inventory_knows_claims(inventory, slice_str("svc/crew/web")));
 }
 
-UNIT_TEST(test_what_is_refused_is_not_waited_for)
+UNIT_TEST_ON(test_what_is_refused_is_not_waited_for, struct inventory *inventory)
 {
     static const enum kube_kind kinds[] = {KUBE_SERVICE, KUBE_ENDPOINTS, KUBE_POD};
-    struct inventory *inventory = *state;
     for (size_t i = 0; i < ARRAY_LEN(kinds); i++) {
         inventory_namespaces_list(inventory, kinds[i], "team", NULL);
         assert_false(inventory_is_complete(inventory));
@@ -136,10 +131,9 @@ UNIT_TEST(test_what_is_refused_is_not_waited_for)
 }
 
 /* One namespace's slices may be permitted, and another's not. */
-UNIT_TEST(test_each_has_its_source_of_endpoints)
+UNIT_TEST_ON(test_each_has_its_source_of_endpoints, struct inventory *inventory)
 {
     static const char rest[] = "'addressType':'IPv4','endpoints':[{'addresses':['10.0.0.1']}]";
-    struct inventory *inventory = *state;
     struct owner_objects objects;
     inventory_use_endpoints(inventory_part(inventory, KUBE_ENDPOINTS, "team"), KUBE_SLICE);
     inventory_namespaces_list(inventory, KUBE_SERVICE, "team",

@@ -4,9 +4,8 @@
 
 UNIT_TESTS_EACH(set_up_slices, tear_down)
 
-UNIT_TEST(test_slices_by_service)
+UNIT_TEST_ON(test_slices_by_service, struct fixture *f)
 {
-    struct fixture *f = *state;
     put_slice(f, "web-1", "web");
     assert_changed(f, "");
     put_service(f, "default", "web");
@@ -23,9 +22,8 @@ UNIT_TEST(test_slices_by_service)
 }
 
 /* Those that came before it, too; an ExternalName's are not kept, a new Service's are. */
-UNIT_TEST(test_slices_are_kept_for_headless_services)
+UNIT_TEST_ON(test_slices_are_kept_for_headless_services, struct fixture *f)
 {
-    struct fixture *f = *state;
     const char *external = "'type':'ExternalName','externalName':'db.example'";
     put_slice(f, "web-1", "web");
     put_slice(f, "db-1", "db");
@@ -54,9 +52,8 @@ UNIT_TEST(test_slices_are_kept_for_headless_services)
 }
 
 /* Objects listed beside the watch only fill in: the watch has sent newer states since, or will. */
-UNIT_TEST(test_fills)
+UNIT_TEST_ON(test_fills, struct fixture *f)
 {
-    struct fixture *f = *state;
     list_services(f, (const char *const[]){"kubernetes", NULL});
     put_cluster_ip(f, "default", "web");
     inventory_list_begin(f->inventory, KUBE_SLICE);
@@ -94,9 +91,8 @@ UNIT_TEST(test_fills)
 }
 
 /* A list in progress has not named what is filled in, and may show that it is gone. */
-UNIT_TEST(test_a_fill_is_not_of_a_list)
+UNIT_TEST_ON(test_a_fill_is_not_of_a_list, struct fixture *f)
 {
-    struct fixture *f = *state;
     put_cluster_ip(f, "default", "web");
     put_slice(f, "web-1", "web");
     put_service(f, "default", "web");
@@ -123,9 +119,8 @@ UNIT_TEST_IN(test_a_change_of_source_wants_parts, set_up, tear_down)
     assert_wanted(f, "default/web ");
 }
 
-UNIT_TEST(test_slice_that_moves_to_another_service)
+UNIT_TEST_ON(test_slice_that_moves_to_another_service, struct fixture *f)
 {
-    struct fixture *f = *state;
     put_service(f, "default", "a");
     put_service(f, "default", "b");
     put_slice(f, "s", "a");
@@ -141,9 +136,8 @@ UNIT_TEST(test_slice_that_moves_to_another_service)
     assert_changed(f, "svc/default/a ");
 }
 
-UNIT_TEST(test_a_hundred_slices)
+UNIT_TEST_ON(test_a_hundred_slices, struct fixture *f)
 {
-    struct fixture *f = *state;
     put_service(f, "default", "web");
     for (int round = 0; round < 2; round++) {
         for (int i = 0; i < 100; i++) {
@@ -158,9 +152,8 @@ UNIT_TEST(test_a_hundred_slices)
     assert_has(f, "svc/default/web", "S ");
 }
 
-UNIT_TEST(test_garbled_slice)
+UNIT_TEST_ON(test_garbled_slice, struct fixture *f)
 {
-    struct fixture *f = *state;
     list_services(f, (const char *const[]){"kubernetes", "web", NULL});
     list_nothing(f, KUBE_SLICE);
     put_slice(f, "web-1", "web");
@@ -179,9 +172,8 @@ UNIT_TEST(test_garbled_slice)
     assert_has(f, "svc/default/web", "S web-1 ");
 }
 
-UNIT_TEST(test_endpoints_are_ignored_where_slices_count)
+UNIT_TEST_ON(test_endpoints_are_ignored_where_slices_count, struct fixture *f)
 {
-    struct fixture *f = *state;
     put_service(f, "default", "web");
     buf_clear(&f->changed);
     put_endpoints(f, "default", "web");

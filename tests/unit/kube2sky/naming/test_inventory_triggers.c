@@ -62,9 +62,8 @@ static void list_nothing_new(struct fixture *f, enum kube_kind kind)
 static const char headless_spec[] = "'clusterIP':'None'", ip_spec[] = "'clusterIP':'10.0.0.7'";
 static const char first_time[] = "2024-05-01T12:00:00.5Z", second_time[] = "2024-05-01T12:00:01Z";
 
-UNIT_TEST(test_what_is_there_at_the_start_is_no_news)
+UNIT_TEST_ON(test_what_is_there_at_the_start_is_no_news, struct fixture *f)
 {
-    struct fixture *f = *state;
     inventory_list_begin(f->inventory, KUBE_SERVICE);
     put_created(f, "ip", "2024-05-01T12:00:00Z", ip_spec);
     put_created(f, "web", "2024-05-01T12:00:00Z", headless_spec);
@@ -80,9 +79,8 @@ UNIT_TEST(test_what_is_there_at_the_start_is_no_news)
     assert_wanted(f, "");
 }
 
-UNIT_TEST(test_cluster_ips_count_once)
+UNIT_TEST_ON(test_cluster_ips_count_once, struct fixture *f)
 {
-    struct fixture *f = *state;
     list_nothing_new(f, KUBE_SERVICE);
     put_created(f, "ip", "2024-05-01T12:00:00Z", ip_spec);
     assert_wanted(f, "svc/default/ip+1714564800000000 ");
@@ -120,9 +118,8 @@ UNIT_TEST(test_slices_of_headless_services)
 }
 
 /* Events and pages tell of faults, which are no content. */
-UNIT_TEST(test_other_faults_are_a_change)
+UNIT_TEST_ON(test_other_faults_are_a_change, struct fixture *f)
 {
-    struct fixture *f = *state;
     for (int port = 70000; port < 70002; port++) {
         char *spec = xasprintf("'clusterIP':'10.0.0.7','ports':[{'port':%d}]", port);
         put_created(f, "ip", "", spec);

@@ -26,27 +26,21 @@ static void nodes_note_change(void *data, struct slice owner)
     buf_append_char(&f->changed, ' ');
 }
 
-static int nodes_set_up(void **state)
+static void nodes_set_up(struct fixture *f)
 {
-    struct fixture *f = xcalloc(1, sizeof(*f));
     buf_init(&f->changed, 1 << 20);
     f->inventory = inventory_new(
         &(struct inventory_config){.is_narrowed = true, .changed = nodes_note_change, .data = f});
     inventory_want(f->inventory, KUBE_NODE, true);
-    *state = f;
-    return 0;
 }
 
-static int nodes_tear_down(void **state)
+static void nodes_tear_down(struct fixture *f)
 {
-    struct fixture *f = *state;
     inventory_free(f->inventory);
     buf_fini(&f->changed);
-    free(f);
-    return 0;
 }
 
-UNIT_TESTS_EACH(nodes_set_up, nodes_tear_down)
+UNIT_FIXTURE(struct fixture, nodes_set_up, nodes_tear_down)
 
 static void assert_changed(struct fixture *f, const char *want)
 {
@@ -126,9 +120,8 @@ static void assert_keys(struct fixture *f, const char *owner, const char *want)
 
 /* ---- Keys ---- */
 
-UNIT_TEST(test_keys)
+UNIT_TEST_ON(test_keys, struct fixture *f)
 {
-    struct fixture *f = *state;
     nodes_put(f, "worker-1", "10.0.0.1,FD00:0::1");
     assert_changed(f, "node/worker-1 ");
     assert_keys(f, "node/worker-1",
@@ -151,7 +144,7 @@ UNIT_TEST(test_keys)
 }
 
 /* Names that no API server sends, but that anyone could write in its place. */
-UNIT_TEST(test_names_that_no_key_can_have)
+UNIT_TEST_ON(test_names_that_no_key_can_have, struct fixture *f)
 {
     static const struct {
         const char *name;
@@ -165,7 +158,6 @@ UNIT_TEST(test_names_that_no_key_can_have)
         {"a234567890123456789012345678901234567890123456789012345678901234",
          "node/!a234567890123456789012345678901234567890123456789012345678901234"},
     };
-    struct fixture *f = *state;
     inventory_list_begin(f->inventory, KUBE_NODE);
     nodes_put(f, "a", "10.0.0.7");
     inventory_list_end(f->inventory, KUBE_NODE);
@@ -187,9 +179,8 @@ UNIT_TEST(test_names_that_no_key_can_have)
     assert_keys(f, "node//a", "");
 }
 
-UNIT_TEST(test_too_many_addresses)
+UNIT_TEST_ON(test_too_many_addresses, struct fixture *f)
 {
-    struct fixture *f = *state;
     struct kube_object *node = node_from("big", "10.0.0.1");
     struct owner_objects objects;
     struct desired desired;
@@ -213,9 +204,8 @@ UNIT_TEST(test_too_many_addresses)
 
 #define EC2 "node/internal/ec2/ip-10-0-0-1"
 
-UNIT_TEST(test_dots)
+UNIT_TEST_ON(test_dots, struct fixture *f)
 {
-    struct fixture *f = *state;
     nodes_put(f, "IP-10-0-0-1.ec2.internal", "10.0.0.1");
     assert_changed(f, EC2 " ");
     assert_keys(f, EC2, "? "); /* until everything is listed, "ec2.internal" may be a node */
@@ -238,9 +228,8 @@ static void nodes_list(struct fixture *f, const char *const *names)
     inventory_list_end(f->inventory, KUBE_NODE);
 }
 
-UNIT_TEST(test_the_longer_name_gives_way)
+UNIT_TEST_ON(test_the_longer_name_gives_way, struct fixture *f)
 {
-    struct fixture *f = *state;
     nodes_list(f, (const char *const[]){"x.a.b", "b", "ab", NULL});
     assert_keys(f, "node/b/a/x", "(x.a.b: name below another node's=b)");
     assert_keys(f, "node/b", "node/b/19ccb11 " VALUE("10.0.0.9") "\n");
@@ -419,9 +408,8 @@ static bool may_delete(const struct fixture *f)
     return inventory_may_delete(f->inventory, slice_str("node/gone"));
 }
 
-UNIT_TEST(test_deletes_wait_for_the_list)
+UNIT_TEST_ON(test_deletes_wait_for_the_list, struct fixture *f)
 {
-    struct fixture *f = *state;
     list_nothing(f, KUBE_SERVICE);
     list_nothing(f, KUBE_ENDPOINTS);
     list_nothing(f, KUBE_POD);
@@ -440,9 +428,8 @@ UNIT_TEST(test_deletes_wait_for_the_list)
 }
 
 /* A kind that cannot be listed is not waited for, but its keys stay. */
-UNIT_TEST(test_a_refused_list)
+UNIT_TEST_ON(test_a_refused_list, struct fixture *f)
 {
-    struct fixture *f = *state;
     inventory_want(f->inventory, KUBE_NAMESPACE, true);
     list_nothing(f, KUBE_SERVICE);
     list_nothing(f, KUBE_ENDPOINTS);
@@ -458,9 +445,8 @@ UNIT_TEST(test_a_refused_list)
     assert_false(may_delete(f));
 }
 
-UNIT_TEST(test_namespaces_have_no_keys)
+UNIT_TEST_ON(test_namespaces_have_no_keys, struct fixture *f)
 {
-    struct fixture *f = *state;
     inventory_want(f->inventory, KUBE_NAMESPACE, true);
     inventory_list_begin(f->inventory, KUBE_NAMESPACE);
     inventory_upsert(f->inventory,

@@ -41,10 +41,9 @@ static void conflict_start(struct fixture *f, struct conflict_limits limits)
     });
 }
 
-static int conflict_set_up(void **state)
+static void conflict_set_up(struct fixture *f)
 {
     static const struct ownership_config ownership = {.domain = "test."};
-    struct fixture *f = xcalloc(1, sizeof(*f));
     f->loop = ev_loop_new(EVFLAG_AUTO);
     ownership_init(&f->ownership, &ownership);
     for (size_t i = 0; i < OWNERS; i++) {
@@ -56,22 +55,17 @@ static int conflict_set_up(void **state)
                                .key = slice_str("/skydns/test/svc/default/web/a"),
                                .value = slice_str("ours")},
              7);
-    *state = f;
-    return 0;
 }
 
-static int conflict_tear_down(void **state)
+static void conflict_tear_down(struct fixture *f)
 {
-    struct fixture *f = *state;
     conflicts_free(f->conflicts);
     plan_batch_fini(&f->transaction.batch);
     ownership_fini(&f->ownership);
     ev_loop_destroy(f->loop);
-    free(f);
-    return 0;
 }
 
-UNIT_TESTS_EACH(conflict_set_up, conflict_tear_down)
+UNIT_FIXTURE(struct fixture, conflict_set_up, conflict_tear_down)
 
 static void conflict_restore(struct fixture *f, size_t owner, unsigned times)
 {
@@ -94,9 +88,8 @@ static void wait_due(struct fixture *f, unsigned count)
     assert_int_equal(f->due, count);
 }
 
-UNIT_TEST(test_some_restorations_are_free)
+UNIT_TEST_ON(test_some_restorations_are_free, struct fixture *f)
 {
-    struct fixture *f = *state;
     struct buf text;
     buf_init(&text, 1024);
     conflict_start(f, (struct conflict_limits){.rest_first_ms = LONG_MS, .rest_max_ms = LONG_MS});
@@ -118,9 +111,8 @@ UNIT_TEST(test_some_restorations_are_free)
     buf_fini(&text);
 }
 
-UNIT_TEST(test_a_rest_ends_and_then_the_conflict)
+UNIT_TEST_ON(test_a_rest_ends_and_then_the_conflict, struct fixture *f)
 {
-    struct fixture *f = *state;
     const struct etcd_kv kv = {.key = slice_str("/skydns/test/svc/default/web/a"),
                                .value = slice_str("theirs")};
     conflict_start(f, (struct conflict_limits){.rest_first_ms = 100, .rest_max_ms = 100});
@@ -139,9 +131,8 @@ UNIT_TEST(test_a_rest_ends_and_then_the_conflict)
 }
 
 /* A few back off shortly; many share the rate of transactions. */
-UNIT_TEST(test_a_rest_is_longer_with_more_of_them)
+UNIT_TEST_ON(test_a_rest_is_longer_with_more_of_them, struct fixture *f)
 {
-    struct fixture *f = *state;
     conflict_start(f, (struct conflict_limits){
                           .rest_first_ms = 1,
                           .rest_max_ms = 1,
@@ -159,9 +150,8 @@ UNIT_TEST(test_a_rest_is_longer_with_more_of_them)
 }
 
 /* Values of other writers have any size; only their beginning is stored. */
-UNIT_TEST(test_what_they_write_may_be_large)
+UNIT_TEST_ON(test_what_they_write_may_be_large, struct fixture *f)
 {
-    struct fixture *f = *state;
     size_t len = 1024 * 1024;
     char *large = xcalloc(1, len + 1);
     memset(large, 'x', len);
@@ -175,9 +165,8 @@ UNIT_TEST(test_what_they_write_may_be_large)
 }
 
 /* Somebody writes below ever new names: how many are remembered is limited. */
-UNIT_TEST(test_not_more_than_a_number_are_remembered)
+UNIT_TEST_ON(test_not_more_than_a_number_are_remembered, struct fixture *f)
 {
-    struct fixture *f = *state;
     struct owner *many = xcalloc(CONFLICTS_MAX + 1, sizeof(*many));
     conflict_start(f, (struct conflict_limits){
                           .rest_first_ms = LONG_MS, .rest_max_ms = LONG_MS, .calm_ms = LONG_MS});

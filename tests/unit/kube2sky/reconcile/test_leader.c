@@ -50,9 +50,8 @@ static int end_etcd(void **state)
     return 0;
 }
 
-static int leader_set_up(void **state)
+static void leader_set_up(struct fixture *f)
 {
-    struct fixture *f = xcalloc(1, sizeof(*f));
     struct err err = {.code = 0};
     f->loop = ev_loop_new(EVFLAG_AUTO);
     f->domain = xasprintf("t%u.", ++domains_used);
@@ -64,24 +63,19 @@ static int leader_set_up(void **state)
     };
     assert_int_equal(etcd_new(&config, &f->etcd, &err), 0);
     f->lease_s = LONG_LEASE_S;
-    *state = f;
-    return 0;
 }
 
-static int leader_tear_down(void **state)
+static void leader_tear_down(struct fixture *f)
 {
-    struct fixture *f = *state;
     leader_stop(f->a.leader);
     leader_stop(f->b.leader);
     etcd_free(f->etcd);
     ev_loop_destroy(f->loop);
     free(f->domain);
     free(f->key);
-    free(f);
-    return 0;
 }
 
-UNIT_TESTS_EACH(leader_set_up, leader_tear_down)
+UNIT_FIXTURE(struct fixture, leader_set_up, leader_tear_down)
 UNIT_TESTS_NEED(etcd_proc_missing)
 UNIT_TESTS_ONCE(start_etcd, end_etcd)
 
@@ -177,18 +171,16 @@ static bool may_write(struct fixture *f, const struct etcd_compare *condition)
     return reply.succeeded;
 }
 
-UNIT_TEST(test_one_of_two_leads)
+UNIT_TEST_ON(test_one_of_two_leads, struct fixture *f)
 {
-    struct fixture *f = *state;
     start_both(f);
     assert_false(leader_is_leading(f->b.leader));
     struct etcd_compare condition = leader_condition(f->a.leader);
     assert_true(may_write(f, &condition));
 }
 
-UNIT_TEST(test_who_stops_hands_over)
+UNIT_TEST_ON(test_who_stops_hands_over, struct fixture *f)
 {
-    struct fixture *f = *state;
     start_both(f);
     leader_resign(f->a.leader, leader_on_resigned, &f->a);
     assert_false(f->a.has_resigned);
@@ -200,9 +192,8 @@ UNIT_TEST(test_who_stops_hands_over)
     assert_int_equal(f->a.gained + f->b.gained, 2);
 }
 
-UNIT_TEST(test_a_follower_resigns_at_once)
+UNIT_TEST_ON(test_a_follower_resigns_at_once, struct fixture *f)
 {
-    struct fixture *f = *state;
     start_both(f);
     leader_resign(f->b.leader, leader_on_resigned, &f->b);
     leader_wait_for(f, &f->b, has_resigned);
@@ -210,9 +201,8 @@ UNIT_TEST(test_a_follower_resigns_at_once)
 }
 
 /* Dies without notice: its key goes with its lease. */
-UNIT_TEST(test_who_dies_is_replaced)
+UNIT_TEST_ON(test_who_dies_is_replaced, struct fixture *f)
 {
-    struct fixture *f = *state;
     f->lease_s = SHORT_LEASE_S;
     start_both(f);
     leader_stop(f->a.leader);
@@ -230,9 +220,8 @@ static struct etcd_compare condition_of(const struct candidate *c, char **ret_va
 }
 
 /* Writes prepared as leader must fail once another leads. */
-UNIT_TEST(test_the_condition_of_one_replaced_fails)
+UNIT_TEST_ON(test_the_condition_of_one_replaced_fails, struct fixture *f)
 {
-    struct fixture *f = *state;
     char *value;
     start_both(f);
     struct etcd_compare old = condition_of(&f->a, &value);
@@ -253,9 +242,8 @@ UNIT_TEST(test_the_condition_of_one_replaced_fails)
 
 /* An etcd restored from a backup uses revisions again: the key is another claim's, its revision of
  * creation the same. */
-UNIT_TEST(test_the_condition_of_one_overwritten_fails)
+UNIT_TEST_ON(test_the_condition_of_one_overwritten_fails, struct fixture *f)
 {
-    struct fixture *f = *state;
     char *value;
     reconcile_leader_start(f, &f->a);
     leader_wait_for(f, &f->a, is_leading);
@@ -269,9 +257,8 @@ UNIT_TEST(test_the_condition_of_one_overwritten_fails)
 
 /* A person wrote the key: both candidates say so, and one of them leads after the time of a lease.
  */
-UNIT_TEST(test_a_key_without_a_lease_is_overwritten)
+UNIT_TEST_ON(test_a_key_without_a_lease_is_overwritten, struct fixture *f)
 {
-    struct fixture *f = *state;
     struct buf text;
     buf_init(&text, 1024);
     f->lease_s = SHORT_LEASE_S;
@@ -298,9 +285,8 @@ UNIT_TEST(test_a_key_without_a_lease_is_overwritten)
 }
 
 /* etcd hangs for longer than the lease: nobody leads meanwhile, one does afterwards. */
-UNIT_TEST(test_an_etcd_that_hangs)
+UNIT_TEST_ON(test_an_etcd_that_hangs, struct fixture *f)
 {
-    struct fixture *f = *state;
     f->lease_s = SHORT_LEASE_S;
     start_both(f);
     char *value;
@@ -317,9 +303,8 @@ UNIT_TEST(test_an_etcd_that_hangs)
     free(value);
 }
 
-UNIT_TEST(test_an_etcd_that_is_restarted)
+UNIT_TEST_ON(test_an_etcd_that_is_restarted, struct fixture *f)
 {
-    struct fixture *f = *state;
     start_both(f);
     etcd_proc_kill(proc);
     etcd_proc_restart(proc);
@@ -338,10 +323,9 @@ static unsigned changes_of(const struct fixture *f)
 
 /* This takes keeping its lease alive. A machine that stands still for as long as the lease ends it
  * rightly: once is enough, and never happens without renewals. */
-UNIT_TEST(test_leads_for_longer_than_a_lease)
+UNIT_TEST_ON(test_leads_for_longer_than_a_lease, struct fixture *f)
 {
     enum { TRIES = 20 };
-    struct fixture *f = *state;
     unsigned tries = 0, before;
     f->lease_s = SHORTEST_LEASE_S;
     reconcile_leader_start(f, &f->a);

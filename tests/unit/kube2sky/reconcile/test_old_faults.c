@@ -36,9 +36,8 @@ static void refuse_drop(void *data, const struct naming_drop *drop)
     fail_msg("dropped %s %s", drop->what, drop->value);
 }
 
-static int old_faults_set_up(void **state)
+static void old_faults_set_up(struct fixture *f)
 {
-    struct fixture *f = xcalloc(1, sizeof(*f));
     f->inventory =
         inventory_new(&(struct inventory_config){.changed = old_faults_note_change, .data = f});
     owner_objects_init(&f->objects);
@@ -46,13 +45,10 @@ static int old_faults_set_up(void **state)
     claims_init(&f->claims);
     plan_init(&f->plan);
     buf_init(&f->text, 1 << 20);
-    *state = f;
-    return 0;
 }
 
-static int old_faults_tear_down(void **state)
+static void old_faults_tear_down(struct fixture *f)
 {
-    struct fixture *f = *state;
     inventory_free(f->inventory);
     owner_objects_fini(&f->objects);
     desired_fini(&f->desired);
@@ -60,11 +56,9 @@ static int old_faults_tear_down(void **state)
     actual_fini(&f->actual);
     plan_fini(&f->plan);
     buf_fini(&f->text);
-    free(f);
-    return 0;
 }
 
-UNIT_TESTS_EACH(old_faults_set_up, old_faults_tear_down)
+UNIT_FIXTURE(struct fixture, old_faults_set_up, old_faults_tear_down)
 
 static void old_faults_name_owner(struct fixture *f, const char *owner)
 {
@@ -132,9 +126,8 @@ static void old_faults_put_pod(struct fixture *f, const char *name, const char *
     "'clusterIP':'10.0.0.1','ports':[{'name':'http','port':" number ",'protocol':'TCP'}]"
 
 /* 1: an update deleted everything and wrote it again, and so did a resync without changes. */
-UNIT_TEST(test_01_an_update_is_its_difference)
+UNIT_TEST_ON(test_01_an_update_is_its_difference, struct fixture *f)
 {
-    struct fixture *f = *state;
     old_faults_put_service(f, HTTP("80"));
     old_faults_assert_plan(f, "svc/default/web", "+/_tcp/_http/c88f1059 +/c88f1059 ");
     old_faults_put_service(f, HTTP("80"));
@@ -150,9 +143,8 @@ UNIT_TEST(test_01_an_update_is_its_difference)
 }
 
 /* 2: objects deleted while kube2sky was down stayed forever. */
-UNIT_TEST(test_02_orphans_go)
+UNIT_TEST_ON(test_02_orphans_go, struct fixture *f)
 {
-    struct fixture *f = *state;
     old_faults_hold(f, "/c88f1059", "{\"host\":\"10.0.0.1\"}");
     old_faults_hold(f, "/_tcp/_http/c88f1059", "{}");
     assert_false(inventory_may_delete(f->inventory, slice_str("svc/default/web")));
@@ -165,9 +157,8 @@ UNIT_TEST(test_02_orphans_go)
 
 /* 3: a label is the hash of the value's text, so each change of the format left the old keys. This
  * is the format of 1.10. */
-UNIT_TEST(test_03_keys_of_another_format_go)
+UNIT_TEST_ON(test_03_keys_of_another_format_go, struct fixture *f)
 {
-    struct fixture *f = *state;
     old_faults_hold(f, "/f488b1a2",
                     "{\"host\":\"10.0.0.1\",\"priority\":10,\"weight\":10,\"ttl\":30}");
     old_faults_put_service(f, "'clusterIP':'10.0.0.1'");
@@ -176,9 +167,8 @@ UNIT_TEST(test_03_keys_of_another_format_go)
 
 /* 4: pods on the host network share a key, which went with the first of them; a pod that had ended
  * kept its key, although its address had been reused. */
-UNIT_TEST(test_04_a_shared_address_stays_until_the_last_pod)
+UNIT_TEST_ON(test_04_a_shared_address_stays_until_the_last_pod, struct fixture *f)
 {
-    struct fixture *f = *state;
     old_faults_put_pod(f, "a", "'podIP':'10.0.0.1'");
     old_faults_put_pod(f, "b", "'podIP':'10.0.0.1'");
     old_faults_assert_plan(f, "pod/default/10-0-0-1", "+/c88f1059 ");
@@ -193,9 +183,8 @@ UNIT_TEST(test_04_a_shared_address_stays_until_the_last_pod)
 }
 
 /* 5: of two endpoints with the same hostname, one overwrote the other. */
-UNIT_TEST(test_05_one_hostname_has_all_its_addresses)
+UNIT_TEST_ON(test_05_one_hostname_has_all_its_addresses, struct fixture *f)
 {
-    struct fixture *f = *state;
     old_faults_put_service(f, "'clusterIP':'None'");
     old_faults_put_endpoints(f, "{'addresses':[{'ip':'10.0.0.1','hostname':'db'}]}");
     old_faults_assert_plan(f, "svc/default/web", "+/db ");
@@ -206,9 +195,8 @@ UNIT_TEST(test_05_one_hostname_has_all_its_addresses)
 
 /* 6: a leaf <name>.<ns>.<domain> and a folder of the same path, for a namespace called svc or pod,
  * ended in endless retries. */
-UNIT_TEST(test_06_names_that_are_parts_of_keys)
+UNIT_TEST_ON(test_06_names_that_are_parts_of_keys, struct fixture *f)
 {
-    struct fixture *f = *state;
     inventory_upsert(f->inventory, service_from("svc", "pod", HTTP("80")));
     old_faults_assert_plan(f, "svc/svc/pod", "+/_tcp/_http/c88f1059 +/c88f1059 ");
     actual_fini(&f->actual);
@@ -217,9 +205,8 @@ UNIT_TEST(test_06_names_that_are_parts_of_keys)
 }
 
 /* 7: not a bug, and unchanged: an address in two subsets has the ports of both. */
-UNIT_TEST(test_07_one_address_in_two_subsets)
+UNIT_TEST_ON(test_07_one_address_in_two_subsets, struct fixture *f)
 {
-    struct fixture *f = *state;
     old_faults_put_service(f, "'clusterIP':'None'");
     old_faults_put_endpoints(
         f, "{'addresses':[{'ip':'10.0.0.1'}],'ports':[{'name':'a','port':1,"
@@ -231,9 +218,8 @@ UNIT_TEST(test_07_one_address_in_two_subsets)
 
 /* 8: every pod of the cluster was kept, wanted or not (its size is in test_memory), and each of its
  * many changes cost work. */
-UNIT_TEST(test_08_pods_cost_what_they_give)
+UNIT_TEST_ON(test_08_pods_cost_what_they_give, struct fixture *f)
 {
-    struct fixture *f = *state;
     old_faults_put_pod(f, "a", "'podIP':'10.0.0.1'");
     assert_int_equal(f->changes, 1);
     old_faults_put_pod(f, "a", "'podIP':'10.0.0.1','phase':'Running'");
@@ -246,9 +232,8 @@ UNIT_TEST(test_08_pods_cost_what_they_give)
 }
 
 /* 9: lost etcd data was noticed after half an hour, and lost pod records never. */
-UNIT_TEST(test_09_what_etcd_lost_is_written_again)
+UNIT_TEST_ON(test_09_what_etcd_lost_is_written_again, struct fixture *f)
 {
-    struct fixture *f = *state;
     old_faults_put_pod(f, "a", "'podIP':'10.0.0.1'");
     old_faults_assert_plan(f, "pod/default/10-0-0-1", "+/c88f1059 ");
     assert_true(actual_delete(&f->actual, slice_str("/c88f1059")));

@@ -65,9 +65,8 @@ static void fault_bed_init_planner(struct fault_bed *b)
                               });
 }
 
-static int fault_bed_set_up(void **state)
+static void fault_bed_set_up(struct fault_bed *b)
 {
-    struct fault_bed *b = xcalloc(1, sizeof(*b));
     struct err err = {0};
     kube_object_keep((struct kube_kept){.aliases = true});
     b->now_ms = clock_monotonic_ms();
@@ -95,13 +94,10 @@ static int fault_bed_set_up(void **state)
         inventory_list_end(b->inventory, kind);
     }
     inventory_want(b->inventory, KUBE_POD, false);
-    *state = b;
-    return 0;
 }
 
-static int fault_bed_tear_down(void **state)
+static void fault_bed_tear_down(struct fault_bed *b)
 {
-    struct fault_bed *b = *state;
     planner_fini(&b->planner);
     event_queue_free(b->events);
     external_keys_free(b->external_keys);
@@ -112,11 +108,9 @@ static int fault_bed_tear_down(void **state)
     override_zones_free(b->zones);
     inventory_free(b->inventory);
     kube_object_keep((struct kube_kept){0});
-    free(b);
-    return 0;
 }
 
-UNIT_TESTS_EACH(fault_bed_set_up, fault_bed_tear_down)
+UNIT_FIXTURE(struct fault_bed, fault_bed_set_up, fault_bed_tear_down)
 
 /* Claims that are due, then a plan of one owner, as the reconciler does it. */
 static void fault_bed_plan(struct fault_bed *b, const char *id)
@@ -207,9 +201,8 @@ static void fault_bed_put_ports(struct fault_bed *b, const char *name, int count
 #define LONG_NAME "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa" /* 63 */
 
 /* A name that no key can have: of several, the first. Another part is no port. */
-UNIT_TEST(test_fault_of_a_port_name)
+UNIT_TEST_ON(test_fault_of_a_port_name, struct fault_bed *b)
 {
-    struct fault_bed *b = *state;
     fault_bed_put(b, "default", "web", "'type':'ExternalName','externalName':'a..b'");
     fault_bed_plan(b, "svc/default/web");
     assert_int_equal(b->planner.dropped, 1);
@@ -227,9 +220,8 @@ UNIT_TEST(test_fault_of_a_port_name)
 }
 
 /* The Service's faults, or its endpoints'. */
-UNIT_TEST(test_faults_when_decoded)
+UNIT_TEST_ON(test_faults_when_decoded, struct fault_bed *b)
 {
-    struct fault_bed *b = *state;
     fault_bed_put(b, "default", "web",
                   "'clusterIP':'10.0.0.9','ports':[{'name':'p','port':70000,'protocol':'TCP'}]");
     fault_bed_plan(b, "svc/default/web");
@@ -254,9 +246,8 @@ UNIT_TEST(test_faults_when_decoded)
 }
 
 /* More than an owner may have, then more than its namespace may, then few enough. */
-UNIT_TEST(test_fault_of_many_records)
+UNIT_TEST_ON(test_fault_of_many_records, struct fault_bed *b)
 {
-    struct fault_bed *b = *state;
     fault_bed_put_ports(b, "web", OWNER_KEYS + 1);
     fault_bed_plan(b, "svc/default/web");
     fault_bed_expect(b, "service default/web TooManyRecords: "
@@ -279,9 +270,8 @@ static void fault_bed_put_db(struct fault_bed *b, const char *ns)
 }
 
 /* It does not say which namespace has the name. */
-UNIT_TEST(test_fault_of_a_reverse_name)
+UNIT_TEST_ON(test_fault_of_a_reverse_name, struct fault_bed *b)
 {
-    struct fault_bed *b = *state;
     fault_bed_put_db(b, "default");
     fault_bed_put_db(b, "secret");
     fault_bed_plan(b, "svc/default/db");
@@ -294,9 +284,8 @@ UNIT_TEST(test_fault_of_a_reverse_name)
     fault_bed_expect(b, "");
 }
 
-UNIT_TEST(test_fault_of_another_writers_reverse_key)
+UNIT_TEST_ON(test_fault_of_another_writers_reverse_key, struct fault_bed *b)
 {
-    struct fault_bed *b = *state;
     const struct actual_value there = {.hash = 1, .revision = 7};
     (void)reverse_keys_put(b->reverse_keys, slice_str("/skydns/arpa/in-addr/10/0/0/77"), &there,
                            slice_of(NULL, 0));
@@ -323,9 +312,8 @@ static void fault_bed_claim_route(struct fault_bed *b, const char *id, const cha
 }
 
 /* Each reason once for an object, with its first name. */
-UNIT_TEST(test_faults_of_external_names)
+UNIT_TEST_ON(test_faults_of_external_names, struct fault_bed *b)
 {
-    struct fault_bed *b = *state;
     fault_bed_put_aliased(b, "default", "web",
                           "'a.example.com,not/a/name,nor/this,b.example.net,c.example.net'");
     fault_bed_put_aliased(b, "late", "web", "'a.example.com'");
@@ -349,11 +337,10 @@ UNIT_TEST(test_faults_of_external_names)
 }
 
 /* Somebody else's key at the name, and at the very place of ours. */
-UNIT_TEST(test_fault_of_another_writers_name)
+UNIT_TEST_ON(test_fault_of_another_writers_name, struct fault_bed *b)
 {
     static const char *const taken[] = {"/skydns/com/example/a/x1",
                                         "/skydns/com/example/a/41d689bb"};
-    struct fault_bed *b = *state;
     fault_bed_put_aliased(b, "default", "web", "'a.example.com'");
     fault_bed_plan(b, "alias/default/web");
     fault_bed_expect(b, "");
@@ -372,9 +359,8 @@ UNIT_TEST(test_fault_of_another_writers_name)
 
 /* An Ingress's and a route's faults are theirs, not the Service's; a route has them at each of its
  * Gateways. They end with the claims. */
-UNIT_TEST(test_faults_of_routes)
+UNIT_TEST_ON(test_faults_of_routes, struct fault_bed *b)
 {
-    struct fault_bed *b = *state;
     fault_bed_put_aliased(b, "default", "web", "'a.example.com'");
     fault_bed_claim_route(b, "ingress/test/shop", "test", "not/a/name");
     fault_bed_claim_route(b, "httproute/test/r via infra/a", "test", "b.example.net");
@@ -394,9 +380,8 @@ UNIT_TEST(test_faults_of_routes)
 }
 
 /* Without a queue nothing is told, and nothing is kept for later. */
-UNIT_TEST(test_faults_that_nobody_wants)
+UNIT_TEST_ON(test_faults_that_nobody_wants, struct fault_bed *b)
 {
-    struct fault_bed *b = *state;
     b->planner.config.events = NULL;
     fault_bed_put(b, "default", "web",
                   "'clusterIP':'10.0.0.9','ports':["

@@ -38,9 +38,8 @@ static void planner_reverse_end_list(struct fixture *f, enum kube_kind kind)
     inventory_list_end(f->inventory, kind);
 }
 
-static int planner_reverse_set_up(void **state)
+static void planner_reverse_set_up(struct fixture *f)
 {
-    struct fixture *f = xcalloc(1, sizeof(*f));
     f->inventory = inventory_new(
         &(struct inventory_config){.is_narrowed = true, .changed = claim_changed, .data = f});
     ownership_init(&f->ownership, &(struct ownership_config){.domain = "cluster.local."});
@@ -57,24 +56,19 @@ static int planner_reverse_set_up(void **state)
     plan_init(&f->plan);
     planner_reverse_end_list(f, KUBE_SERVICE);
     planner_reverse_end_list(f, KUBE_ENDPOINTS);
-    *state = f;
-    return 0;
 }
 
-static int planner_reverse_tear_down(void **state)
+static void planner_reverse_tear_down(struct fixture *f)
 {
-    struct fixture *f = *state;
     plan_fini(&f->plan);
     planner_fini(&f->planner);
     reverse_keys_free(f->reverse_keys);
     owners_free(f->owners);
     ownership_fini(&f->ownership);
     inventory_free(f->inventory);
-    free(f);
-    return 0;
 }
 
-UNIT_TESTS_EACH(planner_reverse_set_up, planner_reverse_tear_down)
+UNIT_FIXTURE(struct fixture, planner_reverse_set_up, planner_reverse_tear_down)
 
 /* A headless Service with 10.1.0.1 under this hostname. */
 static void planner_reverse_put_headless(struct fixture *f, const char *ns, const char *name,
@@ -134,9 +128,8 @@ static void planner_reverse_assert_plan(const struct fixture *f, size_t own, siz
     assert_int_equal(count_reverse(&f->planner.withheld), withheld);
 }
 
-UNIT_TEST(test_a_key_in_flight_with_another)
+UNIT_TEST_ON(test_a_key_in_flight_with_another, struct fixture *f)
 {
-    struct fixture *f = *state;
     struct owner *other = owners_get(f->owners, slice_str("svc/a/other"));
     inventory_upsert(f->inventory, service_from("a", "web",
                                                 "'clusterIP':'10.0.0.1','clusterIPs':['10.0.0.1',"
@@ -152,9 +145,8 @@ UNIT_TEST(test_a_key_in_flight_with_another)
     planner_reverse_assert_plan(f, 2, 2, 0);
 }
 
-UNIT_TEST(test_reverse_keys_left_for_later)
+UNIT_TEST_ON(test_reverse_keys_left_for_later, struct fixture *f)
 {
-    struct fixture *f = *state;
     inventory_upsert(f->inventory, service_from("a", "web", "'clusterIP':'10.0.0.1'"));
     struct planned planned = planner_reverse_plan_owner(f, "svc/a/web");
     planner_reverse_assert_plan(f, 1, 1, 0);
@@ -170,9 +162,8 @@ UNIT_TEST(test_reverse_keys_left_for_later)
 }
 
 /* Before pods are listed, the name of a namespace that still claims the address stays. */
-UNIT_TEST(test_pods_that_are_not_listed_yet)
+UNIT_TEST_ON(test_pods_that_are_not_listed_yet, struct fixture *f)
 {
-    struct fixture *f = *state;
     planner_reverse_put_reverse(f, "10/1/0/1", "h.old.a");
     planner_reverse_put_headless(f, "a", "old", "h");
     planner_reverse_put_headless(f, "b", "new", "h");
@@ -191,9 +182,8 @@ UNIT_TEST(test_pods_that_are_not_listed_yet)
 }
 
 /* A Service with a garbled part keeps what it might still want, and nothing else. */
-UNIT_TEST(test_doubt_about_whose_it_is)
+UNIT_TEST_ON(test_doubt_about_whose_it_is, struct fixture *f)
 {
-    struct fixture *f = *state;
     planner_reverse_end_list(f, KUBE_POD);
     planner_reverse_put_reverse(f, "10/1/0/1", "h.unclear.a");
     planner_reverse_put_reverse(f, "10/0/0/1", "h.unclear.a");
@@ -236,9 +226,8 @@ static void put_too_large(struct fixture *f, const char *ns, const char *name)
 }
 
 /* Its keys in etcd stay, and it is in no other owner's way where etcd has nothing. */
-UNIT_TEST(test_an_owner_that_gets_too_large)
+UNIT_TEST_ON(test_an_owner_that_gets_too_large, struct fixture *f)
 {
-    struct fixture *f = *state;
     planner_reverse_end_list(f, KUBE_POD);
     planner_reverse_put_headless(f, "a", "big", "h");
     planner_reverse_put_headless(f, "b", "new", "h");

@@ -10,9 +10,8 @@ UNIT_TESTS_EACH(set_up, tear_down)
 UNIT_TESTS_NEED(etcd_proc_missing)
 UNIT_TESTS_ONCE(start_etcd, end_etcd)
 
-UNIT_TEST(test_writes_what_is_missing_and_removes_orphans)
+UNIT_TEST_ON(test_writes_what_is_missing_and_removes_orphans, struct fixture *f)
 {
-    struct fixture *f = *state;
     put(f, "svc/default/gone/abc", "{}");
     put(f, "svc/loose", "{}");
     put(f, "svc//x//y/", "{}");
@@ -55,9 +54,8 @@ static void assert_preview(struct fixture *f, const char *owner, const char *wan
     free(full);
 }
 
-UNIT_TEST(test_deletes_nothing_before_everything_is_listed)
+UNIT_TEST_ON(test_deletes_nothing_before_everything_is_listed, struct fixture *f)
 {
-    struct fixture *f = *state;
     put(f, "svc/default/gone/abc", "{}");
     put(f, "svc/default/moved/19ccb11", IP("10.0.0.9"));
     start_reconciler(f);
@@ -87,9 +85,8 @@ UNIT_TEST(test_deletes_nothing_before_everything_is_listed)
     assert_counts(f, 2, 2);
 }
 
-UNIT_TEST(test_restart_writes_nothing)
+UNIT_TEST_ON(test_restart_writes_nothing, struct fixture *f)
 {
-    struct fixture *f = *state;
     struct tree before, after;
     start_reconciler(f);
     list_web(f);
@@ -112,9 +109,8 @@ UNIT_TEST(test_restart_writes_nothing)
     buf_fini(&after.text);
 }
 
-UNIT_TEST(test_what_others_do_is_undone)
+UNIT_TEST_ON(test_what_others_do_is_undone, struct fixture *f)
 {
-    struct fixture *f = *state;
     synced_with_kubernetes(f);
     assert_counts(f, 1, 0);
     del(f, "svc/default/kubernetes/c88f1059");
@@ -134,9 +130,8 @@ UNIT_TEST(test_what_others_do_is_undone)
     assert_counts(f, 3, 2);
 }
 
-UNIT_TEST(test_a_change_is_one_transaction)
+UNIT_TEST_ON(test_a_change_is_one_transaction, struct fixture *f)
 {
-    struct fixture *f = *state;
     struct tree now, before;
     start_reconciler(f);
     list_web(f);
@@ -194,9 +189,8 @@ static void change_large_services(struct fixture *f, int count, bool exist)
 
 /* Memory that each Service needed on the way is freed, so that six leave no more behind than
  * one. */
-UNIT_TEST(test_large_services_leave_no_memory_behind)
+UNIT_TEST_ON(test_large_services_leave_no_memory_behind, struct fixture *f)
 {
-    struct fixture *f = *state;
     synced_with_kubernetes(f);
     change_large_services(f, 1, true);
     change_large_services(f, 1, false);
@@ -208,9 +202,8 @@ UNIT_TEST(test_large_services_leave_no_memory_behind)
     assert_true(after <= before + 512 * 1024);
 }
 
-UNIT_TEST(test_a_change_larger_than_a_transaction_adds_first)
+UNIT_TEST_ON(test_a_change_larger_than_a_transaction_adds_first, struct fixture *f)
 {
-    struct fixture *f = *state;
     struct tree tree;
     synced_with_kubernetes(f);
     reconciler_put_endpoints(f, 1, 300);
@@ -247,9 +240,8 @@ static uint64_t changes_observed(const struct fixture *f)
 }
 
 /* The change of an object is observed once, however many transactions it takes. */
-UNIT_TEST(test_a_change_of_several_transactions_is_one_change)
+UNIT_TEST_ON(test_a_change_of_several_transactions_is_one_change, struct fixture *f)
 {
-    struct fixture *f = *state;
     synced_with_kubernetes(f);
     uint64_t before = changes_observed(f);
     uint64_t transaction_count = reconciler_get_stats(f->reconciler).transaction_count;
@@ -261,9 +253,8 @@ UNIT_TEST(test_a_change_of_several_transactions_is_one_change)
 }
 
 /* One address more than an owner may have: its keys stay as they are, and it is told. */
-UNIT_TEST(test_a_service_with_too_many_records)
+UNIT_TEST_ON(test_a_service_with_too_many_records, struct fixture *f)
 {
-    struct fixture *f = *state;
     struct buf text;
     buf_init(&text, 1024);
     synced_with_kubernetes(f);
@@ -288,9 +279,8 @@ UNIT_TEST(test_a_service_with_too_many_records)
     buf_fini(&text);
 }
 
-UNIT_TEST(test_a_large_change_overtaken_by_a_small_one_is_given_up)
+UNIT_TEST_ON(test_a_large_change_overtaken_by_a_small_one_is_given_up, struct fixture *f)
 {
-    struct fixture *f = *state;
     synced_with_kubernetes(f);
     etcd_proc_pause(proc); /* so that the second change precedes the reply to the first part */
     reconciler_put_endpoints(f, 1, 300);
@@ -302,9 +292,8 @@ UNIT_TEST(test_a_large_change_overtaken_by_a_small_one_is_given_up)
     assert_counts(f, 1 + ETCD_TXN_OPS_MAX + 1, ETCD_TXN_OPS_MAX);
 }
 
-UNIT_TEST(test_an_object_that_changes_while_its_transaction_is_away)
+UNIT_TEST_ON(test_an_object_that_changes_while_its_transaction_is_away, struct fixture *f)
 {
-    struct fixture *f = *state;
     synced_with_kubernetes(f);
     put_service(f, "web", "10.0.0.9");
     ev_run(f->loop, EVRUN_NOWAIT); /* sent, no reply yet */
@@ -315,9 +304,8 @@ UNIT_TEST(test_an_object_that_changes_while_its_transaction_is_away)
     assert_tree(f, KUBERNETES "svc/default/web/734242 " IP("10.0.0.26") "\n");
 }
 
-UNIT_TEST(test_an_object_that_goes_while_its_transaction_is_away)
+UNIT_TEST_ON(test_an_object_that_goes_while_its_transaction_is_away, struct fixture *f)
 {
-    struct fixture *f = *state;
     synced_with_kubernetes(f);
     put_service(f, "web", "10.0.0.9");
     ev_run(f->loop, EVRUN_NOWAIT);
@@ -330,9 +318,9 @@ UNIT_TEST(test_an_object_that_goes_while_its_transaction_is_away)
 /* Another writer deletes the key, then writes a foreign one. Our own delete, planned before we
  * learn of that (only the other's loop runs meanwhile), is not executed since its condition fails,
  * and the reply has a revision that our mirror never sees. */
-UNIT_TEST(test_deletes_of_what_is_gone_already)
+UNIT_TEST_ON(test_deletes_of_what_is_gone_already, struct fixture *f)
 {
-    struct fixture *f = *state, other;
+    struct fixture other;
     start_other(f, &other);
     synced_with_kubernetes(f);
     put_service(f, "web", "10.0.0.9");
@@ -349,9 +337,9 @@ UNIT_TEST(test_deletes_of_what_is_gone_already)
 }
 
 /* One before our transaction, one after it; we learn of both while it is in flight. */
-UNIT_TEST(test_keys_that_others_add_while_a_transaction_is_away)
+UNIT_TEST_ON(test_keys_that_others_add_while_a_transaction_is_away, struct fixture *f)
 {
-    struct fixture *f = *state, other;
+    struct fixture other;
     start_other(f, &other);
     synced_with_kubernetes(f);
     put(&other, "svc/default/web/before", "{}");
@@ -366,9 +354,9 @@ UNIT_TEST(test_keys_that_others_add_while_a_transaction_is_away)
     end_other(&other);
 }
 
-UNIT_TEST(test_what_others_did_before_the_history_was_dropped)
+UNIT_TEST_ON(test_what_others_did_before_the_history_was_dropped, struct fixture *f)
 {
-    struct fixture *f = *state, other;
+    struct fixture other;
     start_other(f, &other);
     start_reconciler(f);
     list_web(f);
@@ -394,9 +382,8 @@ UNIT_TEST(test_what_others_did_before_the_history_was_dropped)
 }
 
 /* Readiness does not wait for it. */
-UNIT_TEST(test_an_object_not_understood_keeps_its_keys)
+UNIT_TEST_ON(test_an_object_not_understood_keeps_its_keys, struct fixture *f)
 {
-    struct fixture *f = *state;
     put(f, "svc/default/odd/19ccb11", IP("10.0.0.9"));
     start_reconciler(f);
     inventory_list_begin(f->inventory, KUBE_SERVICE);
@@ -412,9 +399,8 @@ UNIT_TEST(test_an_object_not_understood_keeps_its_keys)
     assert_tree(f, KUBERNETES);
 }
 
-UNIT_TEST(test_a_dry_run_writes_nothing)
+UNIT_TEST_ON(test_a_dry_run_writes_nothing, struct fixture *f)
 {
-    struct fixture *f = *state;
     put(f, "svc/default/gone/abc", "{}");
     f->is_dry = true;
     start_reconciler(f);
@@ -428,9 +414,9 @@ UNIT_TEST(test_a_dry_run_writes_nothing)
 
 /* The follower is ready, writes nothing, and has nothing left to do once it has seen the leader's
  * writes; when the leader stops, it takes over. */
-UNIT_TEST(test_two_writers)
+UNIT_TEST_ON(test_two_writers, struct fixture *f)
 {
-    struct fixture *f = *state, other;
+    struct fixture other;
     f->lease_s = 600; /* no slow machine loses the lead */
     start_reconciler(f);
     list_web(f);
@@ -468,9 +454,8 @@ UNIT_TEST(test_two_writers)
     inventory_free(other.inventory);
 }
 
-UNIT_TEST(test_explains_what_it_waits_for)
+UNIT_TEST_ON(test_explains_what_it_waits_for, struct fixture *f)
 {
-    struct fixture *f = *state;
     struct buf text;
     buf_init(&text, 4096);
     start_reconciler(f);
@@ -497,9 +482,8 @@ static void append_expected(struct fixture *f, int number, uint32_t host, struct
     free(spoken);
 }
 
-UNIT_TEST(test_many_changes_without_waiting)
+UNIT_TEST_ON(test_many_changes_without_waiting, struct fixture *f)
 {
-    struct fixture *f = *state;
     uint32_t hosts[SERVICES] = {0}; /* 0 = none */
     random_state = 20240607;
     synced_with_kubernetes(f);
@@ -536,9 +520,8 @@ UNIT_TEST(test_many_changes_without_waiting)
 
 /* Endpoints were chosen in place of slices, and found to be a substitute only when all is listed:
  * by then headless services have been planned. Without them nothing settles what they have. */
-UNIT_TEST(test_a_source_that_turns_out_unsettled)
+UNIT_TEST_ON(test_a_source_that_turns_out_unsettled, struct fixture *f)
 {
-    struct fixture *f = *state;
     const char *key = "svc/default/db/c88f1059";
     put(f, key, IP("10.1.0.1"));
     start_reconciler(f);
@@ -579,10 +562,9 @@ static void put_slice_of(struct fixture *f, const char *service, int number, int
 
 /* Changes planned by themselves: the one that no longer fits into the transaction is planned again.
  */
-UNIT_TEST(test_what_is_planned_twice_counts_once)
+UNIT_TEST_ON(test_what_is_planned_twice_counts_once, struct fixture *f)
 {
     static const char *const names[] = {"a", "b", "c"};
-    struct fixture *f = *state;
     f->has_reverse = true;
     inventory_use_endpoints(f->inventory, KUBE_SLICE);
     start_reconciler(f);
@@ -626,10 +608,9 @@ static void count_owner(void *data, struct slice owner)
 
 /* Many owners with work are each listed once, in parts. If their table grows between two parts, the
  * first part comes again. */
-UNIT_TEST(test_many_unsettled_owners_are_told_in_parts)
+UNIT_TEST_ON(test_many_unsettled_owners_are_told_in_parts, struct fixture *f)
 {
     enum { FEW = 1500, MANY = 6000 };
-    struct fixture *f = *state;
     struct unsettled_place place = {0};
     unsigned count = 0, parts = 1;
     start_reconciler(f);
@@ -664,9 +645,8 @@ static bool is_web_written(const void *data)
     return reconciler_has_written(f->reconciler, slice_str("default/web"), &revision, NULL);
 }
 
-UNIT_TEST(test_tells_whether_a_service_is_written)
+UNIT_TEST_ON(test_tells_whether_a_service_is_written, struct fixture *f)
 {
-    struct fixture *f = *state;
     struct buf why;
     int64_t revision = 0, later = 0;
     buf_init(&why, 1024);

@@ -221,9 +221,8 @@ UNIT_TESTS_ONCE(reconciler_clients_before_tests, end_etcd)
 
 /* ---- Tests ---- */
 
-UNIT_TEST(test_pods_and_namespaces)
+UNIT_TEST_ON(test_pods_and_namespaces, struct fixture *f)
 {
-    struct fixture *f = *state;
     reconciler_clients_begin(f);
     reconciler_clients_put_pod(f, "kube-system", "proxy", true, "10.1.0.1");
     reconciler_clients_put_pod(f, "monitoring", "agent", true, "10.1.0.1");
@@ -292,9 +291,8 @@ static void list_placement(struct fixture *f)
     "client/10-2-0-1 {\"namespace\":\"a\",\"pod\":\"p\",\"node\":\"n1\",\"zone\":\"" zone "\"}\n"
 
 /* They follow pods and zones, are restored, and go without the flag. */
-UNIT_TEST(test_client_records)
+UNIT_TEST_ON(test_client_records, struct fixture *f)
 {
-    struct fixture *f = *state;
     put_beside(f, "client/10-9-9-9", "{\"namespace\":\"gone\"}");
     put_beside(f, "client/web", "of another program");
     start_client_records(f);
@@ -328,9 +326,8 @@ UNIT_TEST(test_client_records)
 
 /* Without the flags, what an earlier start wrote goes; not before it is known that it is not
  * wanted. Somebody else's keys stay, wherever they are. */
-UNIT_TEST(test_unwanted)
+UNIT_TEST_ON(test_unwanted, struct fixture *f)
 {
-    struct fixture *f = *state;
     put_beside(f, "config", "{}");
     put_beside(f, "node-address/10-1-0-1/x", "1");
     put_beside(f, "node-address/web", "1");
@@ -364,9 +361,8 @@ UNIT_TEST(test_unwanted)
     assert_tree(f, KUBERNETES);
 }
 
-UNIT_TEST(test_others)
+UNIT_TEST_ON(test_others, struct fixture *f)
 {
-    struct fixture *f = *state;
     reconciler_clients_begin(f);
     reconciler_clients_put_pod(f, "a", "p", true, "10.1.0.1");
     reconciler_clients_put_namespace(f, "a", "b");
@@ -399,9 +395,8 @@ UNIT_TEST(test_others)
 }
 
 /* etcd counts operations: what it refuses is halved until it fits. */
-UNIT_TEST(test_refused_transactions)
+UNIT_TEST_ON(test_refused_transactions, struct fixture *f)
 {
-    struct fixture *f = *state;
     char ip[32];
     f->txn_ops_max = 2 * (size_t)ETCD_TXN_OPS_MAX;
     reconciler_clients_begin(f);
@@ -430,10 +425,9 @@ UNIT_TEST(test_refused_transactions)
 }
 
 /* Other writers have other namespaces: node addresses are common to all, visibility is not. */
-UNIT_TEST(test_some_namespaces)
+UNIT_TEST_ON(test_some_namespaces, struct fixture *f)
 {
     static const char *const ours[] = {"a", "c", "default", "other"};
-    struct fixture *f = *state;
     f->namespaces = ours;
     f->namespace_count = ARRAY_LEN(ours);
     put_beside(f, "node-address/10-9-9-9", HOST("10.9.9.9"));
@@ -452,9 +446,8 @@ UNIT_TEST(test_some_namespaces)
                                          "10.9.9.9") "\nvisible/a x\nvisible/b theirs\n");
 }
 
-UNIT_TEST(test_dry_run)
+UNIT_TEST_ON(test_dry_run, struct fixture *f)
 {
-    struct fixture *f = *state;
     put_beside(f, "node-address/10-9-9-9", HOST("10.9.9.9"));
     f->is_dry = true;
     reconciler_clients_begin(f);
@@ -467,9 +460,8 @@ UNIT_TEST(test_dry_run)
 }
 
 /* One of two: the other one only knows what it would do. */
-UNIT_TEST(test_leader)
+UNIT_TEST_ON(test_leader, struct fixture *f)
 {
-    struct fixture *f = *state;
     f->lease_s = 5;
     reconciler_clients_begin(f);
     reconciler_clients_put_pod(f, "a", "p", true, "10.1.0.1");
@@ -588,9 +580,8 @@ static void assert_world(struct world *w)
     buf_fini(&want);
 }
 
-UNIT_TEST(test_order)
+UNIT_TEST_ON(test_order, struct fixture *f)
 {
-    struct fixture *f = *state;
     struct world w = {.f = f, .random = 3};
     struct tree tree;
     for (size_t i = 0; i < PODS; i++) {

@@ -13,9 +13,8 @@ UNIT_TESTS_EACH(set_up, tear_down)
 UNIT_TESTS_NEED(etcd_proc_missing)
 UNIT_TESTS_ONCE(start_etcd, end_etcd)
 
-UNIT_TEST(test_etcd_killed_and_restarted)
+UNIT_TEST_ON(test_etcd_killed_and_restarted, struct fixture *f)
 {
-    struct fixture *f = *state;
     synced_with_kubernetes(f);
     etcd_proc_kill(proc);
     put_service(f, "web", "10.0.0.9");
@@ -55,9 +54,8 @@ static bool has_no_transaction(const void *data)
     return stats.failures > 1 && stats.transactions == 0 && stats.waiting == 1;
 }
 
-UNIT_TEST(test_a_change_that_etcd_refuses_holds_up_no_other)
+UNIT_TEST_ON(test_a_change_that_etcd_refuses_holds_up_no_other, struct fixture *f)
 {
-    struct fixture *f = *state;
     etcd_proc_terminate(proc);
     assert_int_equal(setenv("ETCD_MAX_TXN_OPS", "4", 1), 0);
     etcd_proc_restart(proc);
@@ -141,9 +139,8 @@ static struct store_key read_store_key(struct fixture *f)
 }
 
 /* After everything else, in its own revision, and only once. */
-UNIT_TEST(test_store_gets_its_key)
+UNIT_TEST_ON(test_store_gets_its_key, struct fixture *f)
 {
-    struct fixture *f = *state;
     struct tree tree;
     start_reconciler(f);
     put_service(f, "web", "10.0.0.9");
@@ -170,9 +167,8 @@ UNIT_TEST(test_store_gets_its_key)
 }
 
 /* The old etcd's content is not assumed of the new one, which has the same flags and port. */
-UNIT_TEST(test_etcd_wiped_and_restarted)
+UNIT_TEST_ON(test_etcd_wiped_and_restarted, struct fixture *f)
 {
-    struct fixture *f = *state;
     struct tree tree;
     synced_with_kubernetes(f);
     put_service(f, "web", "10.0.0.9");

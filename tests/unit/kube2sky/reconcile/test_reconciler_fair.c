@@ -94,10 +94,9 @@ static void count_turn(struct ev_loop *loop UNUSED, ev_prepare *watcher, int rev
 
 /* One turn names, or compares, only some thousands of records: probes and events come in between,
  * and a change of the Service itself, which does not make it begin again. */
-UNIT_TEST(test_large_service_takes_many_turns)
+UNIT_TEST_ON(test_large_service_takes_many_turns, struct fixture *f)
 {
     enum { ADDRESSES = 60000, RECORDS_PER_TURN_MAX = 10000 };
-    struct fixture *f = *state;
     struct waiting waiting = {.f = f};
     synced_with_kubernetes(f);
     ev_prepare_init(&waiting.each_turn, count_turn);
@@ -115,10 +114,9 @@ UNIT_TEST(test_large_service_takes_many_turns)
 
 /* More large plans than transactions that are under way at once, each of 11: they get a few more
  * transactions before the quiet namespace has its own, not all. */
-UNIT_TEST(test_large_plans_do_not_take_all_places)
+UNIT_TEST_ON(test_large_plans_do_not_take_all_places, struct fixture *f)
 {
     enum { SERVICES = 10 };
-    struct fixture *f = *state;
     synced_with_kubernetes(f);
     put_large_services(f, SERVICES);
     f->want = keys_written(f) + ETCD_TXN_OPS_MAX; /* they have begun */
@@ -133,10 +131,9 @@ UNIT_TEST(test_large_plans_do_not_take_all_places)
 
 /* Many owners of one namespace fill transactions: what comes later from another one does not wait
  * for all of them. */
-UNIT_TEST(test_many_owners_wait_for_few)
+UNIT_TEST_ON(test_many_owners_wait_for_few, struct fixture *f)
 {
     enum { SERVICES = 20000 };
-    struct fixture *f = *state;
     synced_with_kubernetes(f);
     for (int i = 0; i < SERVICES; i++) {
         char *name = xasprintf("web-%d", i);
@@ -179,9 +176,8 @@ static void wait_under_changes(struct fixture *f, void (*act)(struct fixture *f)
     wait_drained(f);
 }
 
-UNIT_TEST(test_changes_without_end_do_not_hold_up_others)
+UNIT_TEST_ON(test_changes_without_end_do_not_hold_up_others, struct fixture *f)
 {
-    struct fixture *f = *state;
     synced_with_kubernetes(f);
     wait_under_changes(f, put_quiet_service, "svc/quiet/web");
 }
@@ -191,9 +187,8 @@ static void put_busy_service(struct fixture *f)
     put_large_service(f, "db-2", 12, 3);
 }
 
-UNIT_TEST(test_changes_without_end_do_not_stop_their_namespace)
+UNIT_TEST_ON(test_changes_without_end_do_not_stop_their_namespace, struct fixture *f)
 {
-    struct fixture *f = *state;
     synced_with_kubernetes(f);
     wait_under_changes(f, put_busy_service, "svc/busy/db-2");
 }
@@ -211,9 +206,8 @@ static void remove_holder(struct fixture *f)
 
 /* The address's next name is another namespace's: it waits neither for a turn of the former one nor
  * for its share of etcd's space. */
-UNIT_TEST(test_changes_without_end_do_not_hold_up_heirs)
+UNIT_TEST_ON(test_changes_without_end_do_not_hold_up_heirs, struct fixture *f)
 {
-    struct fixture *f = *state;
     f->has_reverse = true;
     sync_del_prefix(f->loop, f->etcd, "/skydns/arpa/");
     synced_with_kubernetes(f);
@@ -231,9 +225,8 @@ UNIT_TEST(test_changes_without_end_do_not_hold_up_heirs)
 }
 
 /* A namespace over its share deletes, and adds nothing until a compaction; its heir does. */
-UNIT_TEST(test_an_heir_does_not_wait_for_the_share_of_another)
+UNIT_TEST_ON(test_an_heir_does_not_wait_for_the_share_of_another, struct fixture *f)
 {
-    struct fixture *f = *state;
     f->has_reverse = true;
     f->etcd_space_bytes = 512 * 1024; /* the keys have room, in their share */
     sync_del_prefix(f->loop, f->etcd, "/skydns/arpa/");
@@ -292,10 +285,9 @@ static bool is_config_written(const void *data)
     return is_written;
 }
 
-UNIT_TEST(test_a_config_map_waits_for_no_record)
+UNIT_TEST_ON(test_a_config_map_waits_for_no_record, struct fixture *f)
 {
     enum { SERVICES = 10 };
-    struct fixture *f = *state;
     synced_with_config(f);
     put_large_services(f, SERVICES);
     f->want = keys_written(f) + ETCD_TXN_OPS_MAX; /* they have begun */
@@ -308,10 +300,9 @@ UNIT_TEST(test_a_config_map_waits_for_no_record)
     assert_int_equal(keys_written(f), 1 + SERVICES * ENDPOINTS + 2); /* the document, too */
 }
 
-UNIT_TEST(test_no_record_waits_for_a_config_map)
+UNIT_TEST_ON(test_no_record_waits_for_a_config_map, struct fixture *f)
 {
     enum { KEYS = 5000 };
-    struct fixture *f = *state;
     synced_with_config(f);
     want_config_keys(f, KEYS);
     f->want = keys_written(f) + ETCD_TXN_OPS_MAX;

@@ -27,9 +27,9 @@ UNIT_TESTS_NEED(etcd_proc_missing)
 UNIT_TESTS_ONCE(start_etcd, end_etcd)
 
 /* The last of two deletes: not the one that has always been a condition. */
-UNIT_TEST(test_a_value_written_after_the_plan_is_not_deleted)
+UNIT_TEST_ON(test_a_value_written_after_the_plan_is_not_deleted, struct fixture *f)
 {
-    struct fixture *f = *state, other;
+    struct fixture other;
     f->own_only_written = true;
     synced_with_web(f, &other);
     put(&other, WEB_PORT, "{\"text\":\"mine\"}");
@@ -44,9 +44,9 @@ UNIT_TEST(test_a_value_written_after_the_plan_is_not_deleted)
 }
 
 /* Without the flag everything below svc/ is ours, but not before it was seen. */
-UNIT_TEST(test_every_delete_has_its_condition)
+UNIT_TEST_ON(test_every_delete_has_its_condition, struct fixture *f)
 {
-    struct fixture *f = *state, other;
+    struct fixture other;
     synced_with_web(f, &other);
     put(&other, WEB_PORT, "{\"text\":\"mine\"}");
     inventory_remove(f->inventory, KUBE_SERVICE, "default", "web");
@@ -84,9 +84,8 @@ static void overwrite_what_changed(struct fixture *f, uint64_t want_conflicts)
     end_other(&other);
 }
 
-UNIT_TEST(test_an_overwrite_has_its_condition_with_the_flag)
+UNIT_TEST_ON(test_an_overwrite_has_its_condition_with_the_flag, struct fixture *f)
 {
-    struct fixture *f = *state;
     f->own_only_written = true;
     overwrite_what_changed(f, 1);
 }
@@ -98,9 +97,9 @@ UNIT_TEST(test_an_overwrite_needs_none_without_it)
 
 /* The transaction of two owners fails because of a key of one: the other does not share its next
  * transaction with it. */
-UNIT_TEST(test_the_others_of_a_transaction_do_without_the_changed_one)
+UNIT_TEST_ON(test_the_others_of_a_transaction_do_without_the_changed_one, struct fixture *f)
 {
-    struct fixture *f = *state, other;
+    struct fixture other;
     synced_with_web(f, &other);
     put_service(f, "db", "10.0.0.10");
     wait_drained(f);
@@ -132,9 +131,9 @@ static void conflict_web(struct fixture *f)
     assert_int_equal(reconciler_get_stats(f->reconciler).transactions, 0);
 }
 
-UNIT_TEST(test_a_contested_service_s_change_does_not_wait)
+UNIT_TEST_ON(test_a_contested_service_s_change_does_not_wait, struct fixture *f)
 {
-    struct fixture *f = *state, other;
+    struct fixture other;
     synced_with_web(f, &other);
     conflict_web(f);
     assert_true(reconciler_get_stats(f->reconciler).keys_written <= 3 + 6);
@@ -150,9 +149,8 @@ enum { LONG_KEYS = 150, LONG_KEY_BYTES = 10000 };
 
 /* Each key is in the request twice, in the delete and in its condition: 3 MB in all, where etcd
  * takes 1.5 MiB. */
-UNIT_TEST(test_conditions_count_into_the_size_of_a_request)
+UNIT_TEST_ON(test_conditions_count_into_the_size_of_a_request, struct fixture *f)
 {
-    struct fixture *f = *state;
     char *name = xcalloc(1, LONG_KEY_BYTES + 1);
     memset(name, 'x', LONG_KEY_BYTES);
     for (unsigned i = 0; i < LONG_KEYS; i++) {

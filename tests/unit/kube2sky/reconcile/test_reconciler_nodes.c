@@ -28,9 +28,8 @@ UNIT_TESTS_EACH(set_up, tear_down)
 UNIT_TESTS_NEED(etcd_proc_missing)
 UNIT_TESTS_ONCE(start_etcd, end_etcd)
 
-UNIT_TEST(test_nodes)
+UNIT_TEST_ON(test_nodes, struct fixture *f)
 {
-    struct fixture *f = *state;
     (void)put(f, "node/worker-1/mine", "{\"host\":\"192.0.2.1\"}"); /* in a tree that is ours */
     start_with_nodes(f);
     put_node(f, "worker-1", "10.0.0.1");
@@ -53,9 +52,8 @@ static bool is_told(const void *data)
     return is_told;
 }
 
-UNIT_TEST(test_a_list_without_nodes)
+UNIT_TEST_ON(test_a_list_without_nodes, struct fixture *f)
 {
-    struct fixture *f = *state;
     (void)put(f, WORKER "c88f1059", IP("10.0.0.1"));
     start_with_nodes(f);
     inventory_list_end(f->inventory, KUBE_NODE);
@@ -70,9 +68,8 @@ UNIT_TEST(test_a_list_without_nodes)
     assert_tree(f, "node/worker-2/19ccb11 " IP("10.0.0.9") "\n" KUBERNETES);
 }
 
-UNIT_TEST(test_without_the_flag)
+UNIT_TEST_ON(test_without_the_flag, struct fixture *f)
 {
-    struct fixture *f = *state;
     (void)put(f, WORKER "c88f1059", IP("10.0.0.1"));
     (void)put(f, EC2 "19ccb11", IP("10.0.0.9"));
     (void)put(f, WORKER "mine", "{\"host\":\"192.0.2.1\"}");

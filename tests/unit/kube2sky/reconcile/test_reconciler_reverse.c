@@ -58,9 +58,8 @@ UNIT_TESTS_EACH(set_up, tear_down)
 UNIT_TESTS_NEED(etcd_proc_missing)
 UNIT_TESTS_ONCE(start_etcd, end_etcd)
 
-UNIT_TEST(test_reverse_keys)
+UNIT_TEST_ON(test_reverse_keys, struct fixture *f)
 {
-    struct fixture *f = *state;
     synced_with_reverse(f);
     assert_counts(f, 5, 0);
     assert_int_equal(reconciler_get_stats(f->reconciler).desired, 5);
@@ -79,9 +78,8 @@ UNIT_TEST(test_reverse_keys)
 
 /* An address's name moves from one Service to the other in the transaction that deletes the first
  * one's. */
-UNIT_TEST(test_a_reverse_key_that_two_claim)
+UNIT_TEST_ON(test_a_reverse_key_that_two_claim, struct fixture *f)
 {
-    struct fixture *f = *state;
     struct tree before, after;
     synced_with_reverse(f);
     put_service(f, "also", "10.0.0.9");
@@ -98,9 +96,8 @@ UNIT_TEST(test_a_reverse_key_that_two_claim)
 }
 
 /* Claimed while the transaction that gives it up is in flight: ends up with the new owner. */
-UNIT_TEST(test_a_reverse_key_in_flight)
+UNIT_TEST_ON(test_a_reverse_key_in_flight, struct fixture *f)
 {
-    struct fixture *f = *state;
     synced_with_reverse(f);
     inventory_remove(f->inventory, KUBE_SERVICE, "default", "web");
     ev_run(f->loop, EVRUN_NOWAIT);
@@ -117,9 +114,8 @@ UNIT_TEST(test_a_reverse_key_in_flight)
 }
 
 /* One owner yields an address to another, which gives it up before etcd answers: nobody has it. */
-UNIT_TEST(test_a_reverse_key_given_on_in_flight)
+UNIT_TEST_ON(test_a_reverse_key_given_on_in_flight, struct fixture *f)
 {
-    struct fixture *f = *state;
     synced_with_reverse(f);
     for (int i = 0; i < 20; i++) {
         put_service(f, "a", "10.0.0.77"); /* wins */
@@ -136,9 +132,8 @@ UNIT_TEST(test_a_reverse_key_given_on_in_flight)
     }
 }
 
-UNIT_TEST(test_reverse_keys_that_others_spoil)
+UNIT_TEST_ON(test_reverse_keys_that_others_spoil, struct fixture *f)
 {
-    struct fixture *f = *state;
     synced_with_reverse(f);
     f->want = 6;
     sync_del(f->loop, f->etcd, "/skydns/arpa/in-addr/10/0/0/9");
@@ -163,9 +158,8 @@ UNIT_TEST(test_reverse_keys_that_others_spoil)
 }
 
 /* Another cluster's key stays, however often it is checked, and is claimed once given up. */
-UNIT_TEST(test_reverse_keys_of_another_cluster)
+UNIT_TEST_ON(test_reverse_keys_of_another_cluster, struct fixture *f)
 {
-    struct fixture *f = *state;
     f->has_reverse = true;
     delete_reverse_tree(f);
     reconciler_reverse_put_reverse(f, "10/0/0/9", "web.default.svc.other.");
@@ -190,9 +184,8 @@ UNIT_TEST(test_reverse_keys_of_another_cluster)
 }
 
 /* Whoever writes nothing holds it until somebody else has deleted it. */
-UNIT_TEST(test_an_unclaimed_reverse_key_that_others_delete)
+UNIT_TEST_ON(test_an_unclaimed_reverse_key_that_others_delete, struct fixture *f)
 {
-    struct fixture *f = *state;
     f->is_dry = true;
     f->has_reverse = true;
     delete_reverse_tree(f);
@@ -212,9 +205,8 @@ UNIT_TEST(test_an_unclaimed_reverse_key_that_others_delete)
 
 /* Two Services claim another cluster's key, one after the other: it is counted for the one whose it
  * would be, and no longer when that is gone. */
-UNIT_TEST(test_a_reverse_key_of_another_cluster_that_two_claim)
+UNIT_TEST_ON(test_a_reverse_key_of_another_cluster_that_two_claim, struct fixture *f)
 {
-    struct fixture *f = *state;
     delete_reverse_tree(f);
     reconciler_reverse_put_reverse(f, "10/0/0/9", "web.default.svc.other.");
     f->has_reverse = true;
@@ -233,9 +225,9 @@ UNIT_TEST(test_a_reverse_key_of_another_cluster_that_two_claim)
 
 /* Another cluster takes a key between our planning and our transaction: it stays, whether we were
  * about to write or delete it, and whatever else is in the transaction. */
-UNIT_TEST(test_reverse_keys_taken_by_another_cluster)
+UNIT_TEST_ON(test_reverse_keys_taken_by_another_cluster, struct fixture *f)
 {
-    struct fixture *f = *state, other;
+    struct fixture other;
     start_other(f, &other);
     synced_with_reverse(f);
     reconciler_reverse_put_reverse(&other, "10/0/0/10", "x.default.svc.other.");
@@ -257,9 +249,8 @@ UNIT_TEST(test_reverse_keys_taken_by_another_cluster)
     end_other(&other);
 }
 
-UNIT_TEST(test_a_restart_with_reverse_keys)
+UNIT_TEST_ON(test_a_restart_with_reverse_keys, struct fixture *f)
 {
-    struct fixture *f = *state;
     synced_with_reverse(f);
     char *ours = xasprintf("lost.default.svc.%s", f->domain);
     reconciler_stop(f->reconciler);
@@ -285,9 +276,8 @@ UNIT_TEST(test_a_restart_with_reverse_keys)
 
 /* They name db, of whose slices one is garbled: nothing about db's names is changed or deleted but
  * for a cluster IP, which cannot be db's, and nobody else waits. */
-UNIT_TEST(test_doubt_about_reverse_keys)
+UNIT_TEST_ON(test_doubt_about_reverse_keys, struct fixture *f)
 {
-    struct fixture *f = *state;
     char *db = xasprintf("db-0.db.default.svc.%s", f->domain);
     char *lost = xasprintf("lost.default.svc.%s", f->domain);
     f->has_reverse = true;

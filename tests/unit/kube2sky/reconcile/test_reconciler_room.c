@@ -81,9 +81,8 @@ UNIT_TESTS_EACH(set_up, tear_down)
 UNIT_TESTS_NEED(etcd_proc_missing)
 UNIT_TESTS_ONCE(start_etcd, end_etcd)
 
-UNIT_TEST(test_new_keys_of_a_full_namespace_wait)
+UNIT_TEST_ON(test_new_keys_of_a_full_namespace_wait, struct fixture *f)
 {
-    struct fixture *f = *state;
     start_limited(f);
     put_db(f, "a", 1, 6);
     wait_drained(f);
@@ -110,9 +109,8 @@ UNIT_TEST(test_new_keys_of_a_full_namespace_wait)
 }
 
 /* A replaced key needs no further room. */
-UNIT_TEST(test_a_full_namespace_still_changes)
+UNIT_TEST_ON(test_a_full_namespace_still_changes, struct fixture *f)
 {
-    struct fixture *f = *state;
     start_limited(f);
     put_db(f, "a", 1, LIMIT);
     put_db(f, "b", 2, 6);
@@ -130,9 +128,8 @@ UNIT_TEST(test_a_full_namespace_still_changes)
     assert_int_equal(keys_with(f, "svc/busy/b/"), 3);
 }
 
-UNIT_TEST(test_a_restart_changes_nothing)
+UNIT_TEST_ON(test_a_restart_changes_nothing, struct fixture *f)
 {
-    struct fixture *f = *state;
     struct tree before, after;
     start_limited(f);
     put_db(f, "b", 2, 6);
@@ -163,10 +160,9 @@ UNIT_TEST(test_a_restart_changes_nothing)
 }
 
 /* Whoever came first: room goes to the first by name of those that wait. */
-UNIT_TEST(test_the_first_by_name_comes_next)
+UNIT_TEST_ON(test_the_first_by_name_comes_next, struct fixture *f)
 {
     static const char *const names[] = {"e", "c", "f", "b", "g", "d"};
-    struct fixture *f = *state;
     start_limited(f);
     put_db(f, "a", 1, LIMIT);
     wait_drained(f);
@@ -194,9 +190,8 @@ UNIT_TEST(test_the_first_by_name_comes_next)
 enum { SPACE_BYTES = 1000 * 1000 };
 
 /* Without a limit on keys: a tenth of etcd's space, about 250 bytes for each. */
-UNIT_TEST(test_a_namespace_has_a_share_of_bytes)
+UNIT_TEST_ON(test_a_namespace_has_a_share_of_bytes, struct fixture *f)
 {
-    struct fixture *f = *state;
     f->etcd_space_bytes = SPACE_BYTES;
     start_reconciler(f);
     list_nothing_else(f);
@@ -215,9 +210,8 @@ UNIT_TEST(test_a_namespace_has_a_share_of_bytes)
 }
 
 /* A third of the share is for one Service: beyond it, its keys, too, are unchanged. */
-UNIT_TEST(test_a_service_has_a_share_of_bytes)
+UNIT_TEST_ON(test_a_service_has_a_share_of_bytes, struct fixture *f)
 {
-    struct fixture *f = *state;
     f->etcd_space_bytes = SPACE_BYTES;
     start_reconciler(f);
     list_nothing_else(f);
@@ -232,9 +226,8 @@ UNIT_TEST(test_a_service_has_a_share_of_bytes)
                       "svc/busy/db; their keys are unchanged");
 }
 
-UNIT_TEST(test_a_limit_on_the_records_of_a_service)
+UNIT_TEST_ON(test_a_limit_on_the_records_of_a_service, struct fixture *f)
 {
-    struct fixture *f = *state;
     f->owner_keys_max = 3;
     start_reconciler(f);
     list_nothing_else(f);

@@ -84,9 +84,9 @@ UNIT_TESTS_ONCE(start_etcd, end_etcd)
 
 /* etcd executes it, but neither its reply nor the watch's events reach us: it is found to be done,
  * and not resent. */
-UNIT_TEST(test_a_reply_that_is_lost)
+UNIT_TEST_ON(test_a_reply_that_is_lost, struct fixture *f)
 {
-    struct fixture *f = *state, other;
+    struct fixture other;
     synced_through_relay(f, &other);
     struct records_state records = read_records_state(&other);
     uint64_t transaction_count = reconciler_get_stats(f->reconciler).transaction_count;
@@ -114,9 +114,9 @@ UNIT_TEST(test_a_reply_that_is_lost)
 }
 
 /* The same, and the object changes before the outcome is known: only the difference is written. */
-UNIT_TEST(test_a_change_while_a_reply_is_lost)
+UNIT_TEST_ON(test_a_change_while_a_reply_is_lost, struct fixture *f)
 {
-    struct fixture *f = *state, other;
+    struct fixture other;
     synced_through_relay(f, &other);
     struct records_state records = read_records_state(&other);
     uint64_t transaction_count = reconciler_get_stats(f->reconciler).transaction_count;
@@ -159,9 +159,9 @@ static void deliver_late(struct fixture *f, struct fixture *other, bool has_chan
     assert_true(is_same_state(read_records_state(other), records));
 }
 
-UNIT_TEST(test_a_request_that_arrives_late_is_not_done)
+UNIT_TEST_ON(test_a_request_that_arrives_late_is_not_done, struct fixture *f)
 {
-    struct fixture *f = *state, other;
+    struct fixture other;
     synced_through_relay(f, &other);
     deliver_late(f, &other, false);
     assert_counts(f, 3 + 2, 2);
@@ -170,9 +170,9 @@ UNIT_TEST(test_a_request_that_arrives_late_is_not_done)
     end_other(&other);
 }
 
-UNIT_TEST(test_a_request_that_arrives_late_is_mended)
+UNIT_TEST_ON(test_a_request_that_arrives_late_is_mended, struct fixture *f)
 {
-    struct fixture *f = *state, other;
+    struct fixture other;
     synced_through_relay(f, &other);
     deliver_late(f, &other, true);
     char *want = xasprintf(

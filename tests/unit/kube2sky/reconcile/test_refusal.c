@@ -25,9 +25,8 @@ static void refusal_on_due(void *data, struct owner *owner)
     ((struct fixture *)data)->due++;
 }
 
-static int refusal_set_up(void **state)
+static void refusal_set_up(struct fixture *f)
 {
-    struct fixture *f = xcalloc(1, sizeof(*f));
     f->loop = ev_loop_new(EVFLAG_AUTO);
     f->owners = xcalloc(OWNERS, sizeof(*f->owners));
     f->refusals = refusals_new(&(struct refusals_config){
@@ -35,24 +34,19 @@ static int refusal_set_up(void **state)
         .due = refusal_on_due,
         .data = f,
     });
-    *state = f;
-    return 0;
 }
 
-static int refusal_tear_down(void **state)
+static void refusal_tear_down(struct fixture *f)
 {
-    struct fixture *f = *state;
     refusals_free(f->refusals);
     for (size_t i = 0; i < OWNERS; i++) {
         assert_null(f->owners[i].refusal);
     }
     free(f->owners);
     ev_loop_destroy(f->loop);
-    free(f);
-    return 0;
 }
 
-UNIT_TESTS_EACH(refusal_set_up, refusal_tear_down)
+UNIT_FIXTURE(struct fixture, refusal_set_up, refusal_tear_down)
 
 static bool refusal_is_due(const void *data)
 {
@@ -68,9 +62,8 @@ static void refusal_refuse(struct fixture *f, size_t count)
     }
 }
 
-UNIT_TEST(test_each_waits_by_itself)
+UNIT_TEST_ON(test_each_waits_by_itself, struct fixture *f)
 {
-    struct fixture *f = *state;
     refusal_refuse(f, 2);
     f->due_wanted = 2;
     loop_until(f->loop, refusal_is_due, f);
@@ -83,9 +76,8 @@ UNIT_TEST(test_each_waits_by_itself)
     refusal_end(f->refusals, &f->owners[0]); /* nothing happens */
 }
 
-UNIT_TEST(test_many_in_a_row_are_general)
+UNIT_TEST_ON(test_many_in_a_row_are_general, struct fixture *f)
 {
-    struct fixture *f = *state;
     refusal_refuse(f, REFUSALS_AT_ONCE - 1);
     assert_false(refusals_are_general(f->refusals));
     refusal_end(f->refusals, &f->owners[0]);
@@ -96,9 +88,8 @@ UNIT_TEST(test_many_in_a_row_are_general)
 }
 
 /* A thousand wait for ten seconds or so, unless one is accepted. */
-UNIT_TEST(test_a_success_lets_all_try_again)
+UNIT_TEST_ON(test_a_success_lets_all_try_again, struct fixture *f)
 {
-    struct fixture *f = *state;
     refusal_refuse(f, OWNERS);
     refusal_end(f->refusals, &f->owners[0]);
     refusals_retry(f->refusals);

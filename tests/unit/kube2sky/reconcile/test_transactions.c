@@ -64,11 +64,9 @@ static bool is_acknowledged(const void *data)
     return ((const struct fixture *)data)->acknowledged > 0;
 }
 
-static int transactions_set_up(void **state)
+static void transactions_set_up(struct fixture *f)
 {
     static const struct ownership_config ownership = {.domain = "test."};
-    struct fixture *f = xcalloc(1, sizeof(*f));
-    *state = f;
     f->loop = ev_loop_new(EVFLAG_AUTO);
     f->proc = etcd_proc_start();
     f->etcd = sync_client(f->loop, etcd_proc_url(f->proc), CALL_TIMEOUT_MS);
@@ -85,23 +83,19 @@ static int transactions_set_up(void **state)
         .landed = transactions_on_landed,
         .data = f,
     });
-    return 0;
 }
 
-static int transactions_tear_down(void **state)
+static void transactions_tear_down(struct fixture *f)
 {
-    struct fixture *f = *state;
     transactions_free(f->transactions);
     owners_free(f->owners);
     ownership_fini(&f->ownership);
     etcd_free(f->etcd);
     etcd_proc_free(f->proc);
     ev_loop_destroy(f->loop);
-    free(f);
-    return 0;
 }
 
-UNIT_TESTS_EACH(transactions_set_up, transactions_tear_down)
+UNIT_FIXTURE(struct fixture, transactions_set_up, transactions_tear_down)
 UNIT_TESTS_NEED(etcd_proc_missing)
 
 /* Puts the key into etcd for this owner, acknowledged but not seen by the mirror. */
@@ -131,9 +125,8 @@ static void transactions_see(struct owner *owner, int64_t revision)
     owner->last_event = revision;
 }
 
-UNIT_TEST(test_seen_it_is_over)
+UNIT_TEST_ON(test_seen_it_is_over, struct fixture *f)
 {
-    struct fixture *f = *state;
     struct owner *owner = acknowledged_put(f, "svc/default/web", "/skydns/test/svc/default/web/x");
     transactions_on_mirror(f->transactions, KEY_SOURCE_RECORDS, f->acknowledged - 1, false);
     assert_int_equal(f->landed, 0);
@@ -144,9 +137,8 @@ UNIT_TEST(test_seen_it_is_over)
     assert_int_equal(transactions_used(f->transactions), 0);
 }
 
-UNIT_TEST(test_what_others_did_is_looked_at)
+UNIT_TEST_ON(test_what_others_did_is_looked_at, struct fixture *f)
 {
-    struct fixture *f = *state;
     struct owner *owner = acknowledged_put(f, "svc/default/web", "/skydns/test/svc/default/web/x");
     transactions_see(owner, f->acknowledged);
     transactions_see(owner, f->acknowledged + 1);
@@ -157,18 +149,16 @@ UNIT_TEST(test_what_others_did_is_looked_at)
 
 /* The store that acknowledged it was replaced by an older copy, whose revision has passed that one
  * through other writes. */
-UNIT_TEST(test_what_the_mirror_does_not_show_is_looked_at)
+UNIT_TEST_ON(test_what_the_mirror_does_not_show_is_looked_at, struct fixture *f)
 {
-    struct fixture *f = *state;
     (void)acknowledged_put(f, "svc/default/web", "/skydns/test/svc/default/web/x");
     transactions_on_mirror(f->transactions, KEY_SOURCE_RECORDS, f->acknowledged + 1, false);
     assert_int_equal(f->landed, 1);
     assert_int_equal(f->looks, 1);
 }
 
-UNIT_TEST(test_the_same_after_a_full_read)
+UNIT_TEST_ON(test_the_same_after_a_full_read, struct fixture *f)
 {
-    struct fixture *f = *state;
     (void)acknowledged_put(f, "svc/default/web", "/skydns/test/svc/default/web/x");
     transactions_on_mirror(f->transactions, KEY_SOURCE_RECORDS, f->acknowledged, true);
     assert_int_equal(f->landed, 1);

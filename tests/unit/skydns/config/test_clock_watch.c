@@ -44,9 +44,8 @@ static const char *log_after(struct fixture *f, int64_t ms)
     return log_capture_end(&f->capture);
 }
 
-UNIT_TEST(test_jump)
+UNIT_TEST_ON(test_jump, struct fixture *f)
 {
-    struct fixture *f = *state;
     clock_watch_turn(f->watch, true);
     const char *log = log_after(f, 7261000);
     assert_int_equal(log_occurrences(log, "the wall clock jumped"), 1);
@@ -56,9 +55,8 @@ UNIT_TEST(test_jump)
     assert_string_equal(log_after(f, 1000), ""); /* once */
 }
 
-UNIT_TEST(test_small_steps)
+UNIT_TEST_ON(test_small_steps, struct fixture *f)
 {
-    struct fixture *f = *state;
     clock_watch_turn(f->watch, true);
     clock_watch_turn(f->watch, true);
     for (int i = 0; i < 10; i++) {
@@ -66,9 +64,8 @@ UNIT_TEST(test_small_steps)
     }
 }
 
-UNIT_TEST(test_off)
+UNIT_TEST_ON(test_off, struct fixture *f)
 {
-    struct fixture *f = *state;
     assert_string_equal(log_after(f, 7200000), "");
     clock_watch_turn(f->watch, true);
     clock_watch_turn(f->watch, false);

@@ -40,9 +40,8 @@ static void set_domain(struct fixture *f, const char *domain)
     f->options.domain_count = 1;
 }
 
-static int dnssec_files_setup(void **state)
+static void dnssec_files_setup(struct fixture *f)
 {
-    struct fixture *f = xcalloc(1, sizeof(*f));
     (void)snprintf(f->folder, sizeof(f->folder), "/tmp/dnssec_files.XXXXXX"); /* fits */
     assert_non_null(mkdtemp(f->folder));
     f->loop = ev_loop_new(0);
@@ -50,23 +49,18 @@ static int dnssec_files_setup(void **state)
     set_domain(f, "cluster.local");
     f->files = dnssec_files_new(&(struct dnssec_files_config){
         .loop = f->loop, .changed = dnssec_files_on_changed, .data = f});
-    *state = f;
-    return 0;
 }
 
-static int dnssec_files_teardown(void **state)
+static void dnssec_files_teardown(struct fixture *f)
 {
-    struct fixture *f = *state;
     char command[PATH_LEN];
     dnssec_files_free(f->files);
     ev_loop_destroy(f->loop);
     (void)snprintf(command, sizeof(command), "rm -r %s", f->folder); /* fits */
     assert_int_equal(system(command), 0); /* NOLINT(cert-env33-c): a name of our own */
-    free(f);
-    return 0;
 }
 
-UNIT_TESTS_EACH(dnssec_files_setup, dnssec_files_teardown)
+UNIT_FIXTURE(struct fixture, dnssec_files_setup, dnssec_files_teardown)
 
 /* ---- Files ---- */
 
@@ -183,9 +177,8 @@ static bool has_no_unusable(const void *data)
 
 /* ---- Start ---- */
 
-UNIT_TEST(test_none)
+UNIT_TEST_ON(test_none, struct fixture *f)
 {
-    struct fixture *f = *state;
     struct buf text;
     dnssec_files_open_files(f);
     assert_null(dnssec_files_keys(f->files));
@@ -197,9 +190,8 @@ UNIT_TEST(test_none)
     dnssec_files_free(NULL);
 }
 
-UNIT_TEST(test_two_kinds_of_keys)
+UNIT_TEST_ON(test_two_kinds_of_keys, struct fixture *f)
 {
-    struct fixture *f = *state;
     struct buf text;
     write_pair(f, "ksk", SAMPLE_ECDSAP256_KSK);
     write_pair(f, "zsk", SAMPLE_ECDSAP256_ZSK);
@@ -235,9 +227,8 @@ static void expect_unusable(struct fixture *f, int code, const char *part)
     dnssec_files_free(files);
 }
 
-UNIT_TEST(test_unusable_at_the_start)
+UNIT_TEST_ON(test_unusable_at_the_start, struct fixture *f)
 {
-    struct fixture *f = *state;
     config_dnssec_files_set_list(f, "a", NULL);
     expect_unusable(f, -ENOENT, "a.key`: No such file");
     write_half(f, "a", ".key", sample_keys[SAMPLE_ED25519].public_text);
@@ -255,9 +246,8 @@ UNIT_TEST(test_unusable_at_the_start)
 }
 
 /* Without etcd's document, nobody knows whether the domain is one. */
-UNIT_TEST(test_uncertain_domains)
+UNIT_TEST_ON(test_uncertain_domains, struct fixture *f)
 {
-    struct fixture *f = *state;
     struct err err;
     write_pair(f, "a", SAMPLE_RSASHA256);
     config_dnssec_files_set_list(f, "a", NULL);
@@ -288,9 +278,8 @@ static bool dnssec_files_is_true(const void *data)
 
 /* While etcd is asked which domains are ours, no key has a foreign owner, and nothing is
  * published. */
-UNIT_TEST(test_files_change_before_the_settings_are_known)
+UNIT_TEST_ON(test_files_change_before_the_settings_are_known, struct fixture *f)
 {
-    struct fixture *f = *state;
     struct err err;
     bool is_over = false;
     ev_timer timer;
@@ -312,9 +301,8 @@ UNIT_TEST(test_files_change_before_the_settings_are_known)
     assert_true(has_key(f, SAMPLE_RSASHA512));
 }
 
-UNIT_TEST(test_warnings)
+UNIT_TEST_ON(test_warnings, struct fixture *f)
 {
-    struct fixture *f = *state;
     set_domain(f, "skydns.local");
     write_pair(f, "a", SAMPLE_RSASHA1);
     assert_int_equal(chmod(path_of(f, "a", ".private"), 0644), 0);
@@ -330,9 +318,8 @@ UNIT_TEST(test_warnings)
 
 /* ---- Settings ---- */
 
-UNIT_TEST(test_other_settings)
+UNIT_TEST_ON(test_other_settings, struct fixture *f)
 {
-    struct fixture *f = *state;
     write_pair(f, "a", SAMPLE_ECDSAP256_KSK);
     write_pair(f, "b", SAMPLE_ED25519);
     config_dnssec_files_set_list(f, "a", NULL);
@@ -359,9 +346,8 @@ UNIT_TEST(test_other_settings)
 }
 
 /* A list that cannot be used counts when it can. */
-UNIT_TEST(test_list_that_waits)
+UNIT_TEST_ON(test_list_that_waits, struct fixture *f)
 {
-    struct fixture *f = *state;
     write_pair(f, "a", SAMPLE_ECDSAP256_KSK);
     config_dnssec_files_set_list(f, "a", NULL);
     dnssec_files_open_files(f);
@@ -390,9 +376,8 @@ UNIT_TEST(test_list_that_waits)
     assert_true(has_key(f, SAMPLE_ED25519));
 }
 
-UNIT_TEST(test_list_of_another_zone)
+UNIT_TEST_ON(test_list_of_another_zone, struct fixture *f)
 {
-    struct fixture *f = *state;
     write_pair(f, "a", SAMPLE_ECDSAP256_KSK);
     write_pair(f, "b", SAMPLE_RSASHA256);
     config_dnssec_files_set_list(f, "a", NULL);
@@ -410,9 +395,8 @@ UNIT_TEST(test_list_of_another_zone)
 
 /* ---- Files that change ---- */
 
-UNIT_TEST(test_broken_files)
+UNIT_TEST_ON(test_broken_files, struct fixture *f)
 {
-    struct fixture *f = *state;
     write_pair(f, "a", SAMPLE_ECDSAP256_ZSK);
     config_dnssec_files_set_list(f, "a", NULL);
     dnssec_files_open_files(f);
@@ -437,9 +421,8 @@ UNIT_TEST(test_broken_files)
 }
 
 /* Each half is written by itself: nothing is told of the moment between. */
-UNIT_TEST(test_replaced_files)
+UNIT_TEST_ON(test_replaced_files, struct fixture *f)
 {
-    struct fixture *f = *state;
     write_pair(f, "a", SAMPLE_ECDSAP256_KSK);
     config_dnssec_files_set_list(f, "a", NULL);
     dnssec_files_open_files(f);
@@ -455,9 +438,8 @@ UNIT_TEST(test_replaced_files)
     assert_int_equal(key_count(f), 1);
 }
 
-UNIT_TEST(test_rollover_of_files)
+UNIT_TEST_ON(test_rollover_of_files, struct fixture *f)
 {
-    struct fixture *f = *state;
     write_pair(f, "a", SAMPLE_ECDSAP256_KSK);
     write_pair(f, "b", SAMPLE_LDNS_ED25519);
     config_dnssec_files_set_list(f, "a", "b");
@@ -480,9 +462,8 @@ UNIT_TEST(test_rollover_of_files)
 }
 
 /* Nothing would lead from the parent's DS record to the other key. */
-UNIT_TEST(test_last_key_with_sep)
+UNIT_TEST_ON(test_last_key_with_sep, struct fixture *f)
 {
-    struct fixture *f = *state;
     write_pair(f, "ksk", SAMPLE_ECDSAP256_KSK);
     write_pair(f, "zsk", SAMPLE_ECDSAP256_ZSK);
     config_dnssec_files_set_list(f, "ksk", "zsk");
@@ -499,9 +480,8 @@ UNIT_TEST(test_last_key_with_sep)
 }
 
 /* Both at once, and then together in one file each. */
-UNIT_TEST(test_keys_that_become_the_same)
+UNIT_TEST_ON(test_keys_that_become_the_same, struct fixture *f)
 {
-    struct fixture *f = *state;
     write_pair(f, "a", SAMPLE_ECDSAP256_KSK);
     write_pair(f, "b", SAMPLE_LDNS_ED25519);
     config_dnssec_files_set_list(f, "a", "b");
@@ -517,9 +497,8 @@ UNIT_TEST(test_keys_that_become_the_same)
 }
 
 /* SIGHUP. */
-UNIT_TEST(test_reload)
+UNIT_TEST_ON(test_reload, struct fixture *f)
 {
-    struct fixture *f = *state;
     write_pair(f, "a", SAMPLE_ECDSAP256_KSK);
     config_dnssec_files_set_list(f, "a", NULL);
     dnssec_files_open_files(f);

@@ -34,10 +34,8 @@ static void hosts_bed_write(const struct hosts_bed *bed, size_t i, const char *t
     assert_int_equal(rename(path, bed->paths[i]), 0);
 }
 
-static int hosts_bed_set_up(void **state)
+static void hosts_bed_set_up(struct hosts_bed *bed)
 {
-    struct hosts_bed *bed = calloc(1, sizeof(*bed));
-    assert_non_null(bed);
     (void)snprintf(bed->folder, sizeof(bed->folder), "/tmp/hosts_files.XXXXXX"); /* fits */
     assert_non_null(mkdtemp(bed->folder));
     for (size_t i = 0; i < HOSTS_FILES; i++) {
@@ -47,24 +45,19 @@ static int hosts_bed_set_up(void **state)
     bed->loop = ev_loop_new(0);
     hosts_bed_write(bed, 0, "10.0.0.1 printer printer.example.\n");
     hosts_bed_write(bed, 1, "10.0.0.2 printer.example. # another address\nfd00::2 scanner\n");
-    *state = bed;
-    return 0;
 }
 
-static int hosts_bed_tear_down(void **state)
+static void hosts_bed_tear_down(struct hosts_bed *bed)
 {
-    struct hosts_bed *bed = *state;
     hosts_files_free(bed->files);
     for (size_t i = 0; i < HOSTS_FILES; i++) {
         (void)unlink(bed->paths[i]); /* some tests remove one */
     }
     assert_int_equal(rmdir(bed->folder), 0);
     ev_loop_destroy(bed->loop);
-    free(bed);
-    return 0;
 }
 
-UNIT_TESTS_EACH(hosts_bed_set_up, hosts_bed_tear_down)
+UNIT_FIXTURE(struct hosts_bed, hosts_bed_set_up, hosts_bed_tear_down)
 
 static void hosts_bed_on_changed(void *data)
 {
@@ -116,9 +109,8 @@ static bool hosts_bed_is_refused(const void *data)
     return hosts_files_is_refused(((const struct hosts_bed *)data)->files);
 }
 
-UNIT_TEST(test_files_are_one_table)
+UNIT_TEST_ON(test_files_are_one_table, struct hosts_bed *bed)
 {
-    struct hosts_bed *bed = *state;
     hosts_bed_open(bed);
     hosts_bed_expect(bed, "printer.", "10.0.0.1");
     hosts_bed_expect(bed, "printer.example.", "10.0.0.1 10.0.0.2");
@@ -128,9 +120,8 @@ UNIT_TEST(test_files_are_one_table)
     assert_int_equal(bed->changes, 0);
 }
 
-UNIT_TEST(test_no_files)
+UNIT_TEST_ON(test_no_files, struct hosts_bed *bed)
 {
-    struct hosts_bed *bed = *state;
     bed->flag.count = 0;
     hosts_bed_open(bed);
     assert_null(hosts_files_table(bed->files));
@@ -140,9 +131,8 @@ UNIT_TEST(test_no_files)
 }
 
 /* At the start, each file must be there. */
-UNIT_TEST(test_a_file_is_missing_at_the_start)
+UNIT_TEST_ON(test_a_file_is_missing_at_the_start, struct hosts_bed *bed)
 {
-    struct hosts_bed *bed = *state;
     struct err err = {0};
     assert_int_equal(unlink(bed->paths[1]), 0);
     assert_true(hosts_bed_read(bed, TABLE_BYTES, &err) < 0);
@@ -152,9 +142,8 @@ UNIT_TEST(test_a_file_is_missing_at_the_start)
 }
 
 /* A changed file has its new names, and the others keep theirs. */
-UNIT_TEST(test_a_file_changes)
+UNIT_TEST_ON(test_a_file_changes, struct hosts_bed *bed)
 {
-    struct hosts_bed *bed = *state;
     hosts_bed_open(bed);
     hosts_bed_write(bed, 1, "10.0.0.3 scanner camera\n");
     loop_until(bed->loop, hosts_bed_has_changed, bed);
@@ -165,9 +154,8 @@ UNIT_TEST(test_a_file_changes)
 }
 
 /* A file that goes leaves its last content, says so, and counts again once it is back. */
-UNIT_TEST(test_a_file_goes_and_comes)
+UNIT_TEST_ON(test_a_file_goes_and_comes, struct hosts_bed *bed)
 {
-    struct hosts_bed *bed = *state;
     struct log_capture capture;
     hosts_bed_open(bed);
     log_capture_begin(&capture);
@@ -185,9 +173,8 @@ UNIT_TEST(test_a_file_goes_and_comes)
 }
 
 /* Reads all again without calling back: what it cannot read keeps its last content. */
-UNIT_TEST(test_reload)
+UNIT_TEST_ON(test_reload, struct hosts_bed *bed)
 {
-    struct hosts_bed *bed = *state;
     hosts_bed_open(bed);
     hosts_bed_write(bed, 0, "10.0.0.4 printer\n");
     assert_int_equal(unlink(bed->paths[1]), 0);
@@ -203,9 +190,8 @@ UNIT_TEST(test_reload)
 }
 
 /* Bad lines are left out; of each file the first few are logged, and how many there are more. */
-UNIT_TEST(test_bad_lines)
+UNIT_TEST_ON(test_bad_lines, struct hosts_bed *bed)
 {
-    struct hosts_bed *bed = *state;
     struct log_capture capture;
     hosts_bed_write(bed, 0,
                     "10.0.0.1 printer\n10.0.0.256 a\nb\nc\nd\ne\nf\ng\nh\ni\nj\n10.0.0.5 last\n");
@@ -225,10 +211,9 @@ UNIT_TEST(test_bad_lines)
 }
 
 /* Without room, the first names stay, and the log names the flag, once. */
-UNIT_TEST(test_no_room_for_all)
+UNIT_TEST_ON(test_no_room_for_all, struct hosts_bed *bed)
 {
     enum { NAMES = 1000, LINE_MAX = 40 };
-    struct hosts_bed *bed = *state;
     struct log_capture capture;
     struct err err = {0};
     char *text = calloc(NAMES, LINE_MAX);

@@ -86,32 +86,25 @@ static void config_live_config_begin(struct fixture *f)
     }
 }
 
-static int live_config_setup(void **state)
+static void live_config_setup(struct fixture *f)
 {
-    struct fixture *f = calloc(1, sizeof(*f));
-    assert_non_null(f);
     (void)snprintf(f->folder, sizeof(f->folder), "/tmp/live_config.XXXXXX"); /* fits */
     assert_non_null(mkdtemp(f->folder));
     (void)snprintf(f->resolv_conf, sizeof(f->resolv_conf), "%s/resolv.conf", f->folder); /* fits */
     f->loop = ev_loop_new(0);
     f->publisher = publisher_new();
-    *state = f;
-    return 0;
 }
 
-static int live_config_teardown(void **state)
+static void live_config_teardown(struct fixture *f)
 {
-    struct fixture *f = *state;
     live_config_free(f->live);
     publisher_free(f->publisher);
     ev_loop_destroy(f->loop);
     (void)remove(f->resolv_conf); /* a file, a folder, or missing */
     assert_int_equal(rmdir(f->folder), 0);
-    free(f);
-    return 0;
 }
 
-UNIT_TESTS_EACH(live_config_setup, live_config_teardown)
+UNIT_FIXTURE(struct fixture, live_config_setup, live_config_teardown)
 
 /* Atomically, as programs that write it do. */
 static void write_resolv_conf(const struct fixture *f, const char *text)
@@ -173,9 +166,8 @@ static const char *live_config_domain_of(const struct dname *name)
 /* ---- The document ---- */
 
 /* Asked at each publication, of the domains in it. */
-UNIT_TEST(test_incomplete_domains)
+UNIT_TEST_ON(test_incomplete_domains, struct fixture *f)
 {
-    struct fixture *f = *state;
     new_live(f, true);
     config_live_config_begin(f);
     assert_false(live_config_published(f)->zones[0].is_incomplete);
@@ -194,9 +186,8 @@ UNIT_TEST(test_incomplete_domains)
     incomplete_domain = "";
 }
 
-UNIT_TEST(test_flags_alone)
+UNIT_TEST_ON(test_flags_alone, struct fixture *f)
 {
-    struct fixture *f = *state;
     new_live(f, true);
     config_live_config_begin(f);
     assert_string_equal(live_config_domain_of(&in_force(f)->domains[0]), "flag.test.");
@@ -207,7 +198,7 @@ UNIT_TEST(test_flags_alone)
 }
 
 /* Each field takes effect, is logged by name, and goes with the document. */
-UNIT_TEST(test_fields)
+UNIT_TEST_ON(test_fields, struct fixture *f)
 {
     static const struct {
         const char *json;
@@ -236,7 +227,6 @@ UNIT_TEST(test_fields)
         {"{'dns_addr':'127.0.0.2:1053'}", "dns_addr"},
         {"{'systemd':true}", "systemd"},
     };
-    struct fixture *f = *state;
     struct log_capture capture;
     new_live(f, true);
     config_live_config_begin(f);
@@ -254,9 +244,8 @@ UNIT_TEST(test_fields)
     }
 }
 
-UNIT_TEST(test_what_is_published)
+UNIT_TEST_ON(test_what_is_published, struct fixture *f)
 {
-    struct fixture *f = *state;
     new_live(f, true);
     config_live_config_begin(f);
     config_live_config_take(
@@ -288,9 +277,8 @@ UNIT_TEST(test_what_is_published)
     assert_string_equal(live_config_nameservers(in_force(f)), "192.0.2.1:53 ");
 }
 
-UNIT_TEST(test_the_same_again)
+UNIT_TEST_ON(test_the_same_again, struct fixture *f)
 {
-    struct fixture *f = *state;
     new_live(f, true);
     config_live_config_begin(f);
     config_live_config_take(f, NULL);
@@ -306,10 +294,9 @@ UNIT_TEST(test_the_same_again)
     assert_int_equal(live_config_published(f)->settings.ttl_s, 3600);
 }
 
-UNIT_TEST(test_unusable_documents)
+UNIT_TEST_ON(test_unusable_documents, struct fixture *f)
 {
     static const char *const documents[] = {"", "{'ttl':", "[]", "{'ttl':32,'priority':'x'}"};
-    struct fixture *f = *state;
     struct log_capture capture;
     new_live(f, true);
     config_live_config_begin(f);
@@ -328,9 +315,8 @@ UNIT_TEST(test_unusable_documents)
 }
 
 /* The other fields take effect, and the log names the ignored one. */
-UNIT_TEST(test_ignored_fields)
+UNIT_TEST_ON(test_ignored_fields, struct fixture *f)
 {
-    struct fixture *f = *state;
     struct log_capture capture;
     new_live(f, true);
     config_live_config_begin(f);
@@ -341,10 +327,9 @@ UNIT_TEST(test_ignored_fields)
 }
 
 /* A document that is too long is rejected, not truncated, whatever its rest. */
-UNIT_TEST(test_too_long_document)
+UNIT_TEST_ON(test_too_long_document, struct fixture *f)
 {
     enum { SIZE = CONFIG_DOCUMENT_MAX + 1 };
-    struct fixture *f = *state;
     char *json = malloc(SIZE);
     assert_non_null(json);
     memset(json, ' ', SIZE);
@@ -360,9 +345,8 @@ UNIT_TEST(test_too_long_document)
 }
 
 /* Each reload reports the settings that need a restart again. */
-UNIT_TEST(test_what_waits_for_a_restart)
+UNIT_TEST_ON(test_what_waits_for_a_restart, struct fixture *f)
 {
-    struct fixture *f = *state;
     struct log_capture capture;
     new_live(f, true);
     config_live_config_begin(f);
@@ -387,9 +371,8 @@ UNIT_TEST(test_what_waits_for_a_restart)
 }
 
 /* Every setting, with its value before and now. */
-UNIT_TEST(test_values_of_a_change)
+UNIT_TEST_ON(test_values_of_a_change, struct fixture *f)
 {
-    struct fixture *f = *state;
     struct log_capture capture;
     new_live(f, true);
     config_live_config_begin(f);
@@ -440,9 +423,8 @@ static const char *first_server(const struct forward_zone *zone)
 }
 
 /* The general nameservers are the root's; only what changed gets another serial. */
-UNIT_TEST(test_zones_are_published)
+UNIT_TEST_ON(test_zones_are_published, struct fixture *f)
 {
-    struct fixture *f = *state;
     new_live(f, true);
     config_live_config_begin(f);
     uint32_t root = live_config_zone_of(f, "x.acme.local")->serial;
@@ -464,9 +446,8 @@ UNIT_TEST(test_zones_are_published)
 }
 
 /* Nothing that was kept counts after SIGHUP. */
-UNIT_TEST(test_a_reload_renews_all_zones)
+UNIT_TEST_ON(test_a_reload_renews_all_zones, struct fixture *f)
 {
-    struct fixture *f = *state;
     new_live(f, true);
     config_live_config_begin(f);
     config_live_config_take(f, "{'stubs':{'acme.local':['10.0.0.1']}}");
@@ -482,10 +463,9 @@ UNIT_TEST(test_a_reload_renews_all_zones)
 }
 
 /* Zone by zone, the document before flags before keys. */
-UNIT_TEST(test_zones_of_keys)
+UNIT_TEST_ON(test_zones_of_keys, struct fixture *f)
 {
     const struct forward_zone plain = {.origin = ZONE_FROM_KEYS};
-    struct fixture *f = *state;
     struct forward_zone keys[] = {plain, plain};
     assert_true(dname_from_text(slice_str("acme.local"), &keys[0].name));
     assert_true(dname_from_text(slice_str("b.test"), &keys[1].name));
@@ -505,9 +485,8 @@ UNIT_TEST(test_zones_of_keys)
     assert_false(zone_is_stub(live_config_zone_of(f, "acme.local")));
 }
 
-UNIT_TEST(test_too_many_zones)
+UNIT_TEST_ON(test_too_many_zones, struct fixture *f)
 {
-    struct fixture *f = *state;
     struct log_capture capture;
     struct forward_zone *keys = calloc(ZONE_TABLE_MAX, sizeof(*keys));
     assert_non_null(keys);
@@ -531,9 +510,8 @@ UNIT_TEST(test_too_many_zones)
     free(keys);
 }
 
-UNIT_TEST(test_the_cache_is_published)
+UNIT_TEST_ON(test_the_cache_is_published, struct fixture *f)
 {
-    struct fixture *f = *state;
     new_live(f, true);
     config_live_config_begin(f);
     struct cache *first = live_config_published(f)->cache;
@@ -552,14 +530,13 @@ UNIT_TEST(test_the_cache_is_published)
     assert_int_equal(cache_figures(live_config_published(f)->cache).entries_max, 10000);
 }
 
-UNIT_TEST(test_who_may_ask_is_published)
+UNIT_TEST_ON(test_who_may_ask_is_published, struct fixture *f)
 {
     static const struct {
         const char *list;
         bool allows_all;
         size_t count;
     } rows[] = {{"all", true, 2}, {"none", false, 0}, {"10.0.0.0/8,0.0.0.0/0", false, 2}};
-    struct fixture *f = *state;
     new_live(f, true);
     config_live_config_begin(f);
     assert_false(live_config_published(f)->allows_all);
@@ -582,9 +559,8 @@ static void live_config_retire(void *data, void *block, void (*fn)(void *block))
 
 /* Nothing unless it is wanted; then, what is not known yet identifies nobody and hides everything.
  */
-UNIT_TEST(test_clients_are_published)
+UNIT_TEST_ON(test_clients_are_published, struct fixture *f)
 {
-    struct fixture *f = *state;
     struct client_index *index =
         client_index_new(&(struct client_index_config){.retire = live_config_retire});
     new_live(f, true);
@@ -626,12 +602,11 @@ static bool live_config_shows(const struct fixture *f, const char *ns,
 
 /* The first publication hides what no list has been read of; each list and setting counts from when
  * it is known, and no other makes a new one. */
-UNIT_TEST(test_lists_of_visibility)
+UNIT_TEST_ON(test_lists_of_visibility, struct fixture *f)
 {
     static const struct client_space a = {.label_len = 1, .label = "a"};
     static const char text[] = "a, c";
     struct visible_namespace listed[] = {{slice_str("b"), slice_of(text, sizeof(text) - 1)}};
-    struct fixture *f = *state;
     new_live(f, true);
     f->flags.clients.is_own = true;
     config_live_config_begin(f);
@@ -680,12 +655,11 @@ static bool live_config_is_refused(const void *data)
 }
 
 /* One that cannot be used changes nothing. */
-UNIT_TEST(test_cookie_secrets)
+UNIT_TEST_ON(test_cookie_secrets, struct fixture *f)
 {
     static const char first[] = "11111111111111111111111111111111\n";
     static const char second[] = "22222222222222222222222222222222\n"
                                  "11111111111111111111111111111111\n";
-    struct fixture *f = *state;
     struct err err;
     new_live(f, true);
     config_live_config_begin(f);
@@ -736,9 +710,8 @@ static void change_resolv_conf(struct fixture *f, const char *text)
     loop_until(f->loop, live_config_has_changed, f);
 }
 
-UNIT_TEST(test_resolv_conf)
+UNIT_TEST_ON(test_resolv_conf, struct fixture *f)
 {
-    struct fixture *f = *state;
     write_resolv_conf(f, "search x.test\nnameserver 192.0.2.2\n");
     new_live(f, false);
     config_live_config_begin(f);
@@ -767,9 +740,8 @@ UNIT_TEST(test_resolv_conf)
 }
 
 /* A folder can be opened, but not read. */
-UNIT_TEST(test_unreadable_resolv_conf)
+UNIT_TEST_ON(test_unreadable_resolv_conf, struct fixture *f)
 {
-    struct fixture *f = *state;
     struct err err;
     assert_int_equal(mkdir(f->resolv_conf, 0700), 0);
     new_live(f, false);
@@ -778,9 +750,8 @@ UNIT_TEST(test_unreadable_resolv_conf)
 }
 
 /* The previous nameservers stay, and the rest takes effect. */
-UNIT_TEST(test_resolv_conf_becomes_unreadable)
+UNIT_TEST_ON(test_resolv_conf_becomes_unreadable, struct fixture *f)
 {
-    struct fixture *f = *state;
     write_resolv_conf(f, "nameserver 192.0.2.2\n");
     new_live(f, false);
     config_live_config_begin(f);
@@ -792,9 +763,8 @@ UNIT_TEST(test_resolv_conf_becomes_unreadable)
     assert_int_equal(live_config_published(f)->settings.ttl_s, 31);
 }
 
-UNIT_TEST(test_resolv_conf_is_not_needed)
+UNIT_TEST_ON(test_resolv_conf_is_not_needed, struct fixture *f)
 {
-    struct fixture *f = *state;
     assert_int_equal(mkdir(f->resolv_conf, 0700), 0);
     new_live(f, true);
     config_live_config_begin(f);
@@ -811,13 +781,12 @@ static struct etcd *live_config_client_of(const struct fixture *f, const char *u
     return etcd;
 }
 
-UNIT_TEST(test_document_is_read)
+UNIT_TEST_ON(test_document_is_read, struct fixture *f)
 {
     static const struct {
         const char *document; /* NULL: none */
         uint32_t ttl_s;
     } rows[] = {{NULL, 3600}, {"{\"ttl\":31}", 31}, {"no JSON", 3600}};
-    struct fixture *f = *state;
     struct log_capture capture;
     etcd_proc_need();
     struct etcd_proc *proc = etcd_proc_start();
@@ -846,9 +815,8 @@ UNIT_TEST(test_document_is_read)
 }
 
 /* A snapshot's document counts from the start, also where it needs a restart later. */
-UNIT_TEST(test_seeded)
+UNIT_TEST_ON(test_seeded, struct fixture *f)
 {
-    struct fixture *f = *state;
     struct log_capture capture;
     static const char document[] =
         "{\"ttl\":31,\"domain\":\"doc.test\",\"dns_addr\":\"127.0.0.2:1053\",\"odd\":1}";
@@ -890,9 +858,8 @@ UNIT_TEST(test_seeded)
 }
 
 /* The same of kube2sky's document, in time for the first publication: without a resolv.conf. */
-UNIT_TEST(test_seeded_with_writers)
+UNIT_TEST_ON(test_seeded_with_writers, struct fixture *f)
 {
-    struct fixture *f = *state;
     struct log_capture capture;
     new_live(f, false);
     live_config_seed(f->live, slice_of(NULL, 0));
@@ -909,9 +876,8 @@ UNIT_TEST(test_seeded_with_writers)
 }
 
 /* One that cannot be used is etcd's affair: the flags count, and a line says why. */
-UNIT_TEST(test_seeded_with_nonsense)
+UNIT_TEST_ON(test_seeded_with_nonsense, struct fixture *f)
 {
-    struct fixture *f = *state;
     struct log_capture capture;
     struct err err;
     new_live(f, true);
@@ -926,9 +892,8 @@ UNIT_TEST(test_seeded_with_nonsense)
 
 /* etcd accepts connections but stays silent: after a second the flags count, until there is a
  * document. */
-UNIT_TEST(test_etcd_is_silent)
+UNIT_TEST_ON(test_etcd_is_silent, struct fixture *f)
 {
-    struct fixture *f = *state;
     struct addr address;
     struct log_capture capture;
     char url[ADDR_TEXT_MAX + sizeof("http://")], text[ADDR_TEXT_MAX];

@@ -46,33 +46,26 @@ static void watched_file_write_file(const char *path, const char *text)
     assert_int_equal(fclose(file), 0);
 }
 
-static int watched_file_setup(void **state)
+static void watched_file_setup(struct fixture *f)
 {
-    struct fixture *f = calloc(1, sizeof(*f));
-    assert_non_null(f);
     (void)snprintf(f->folder, sizeof(f->folder), "/tmp/watched_file.XXXXXX"); /* fits */
     assert_non_null(mkdtemp(f->folder));
     (void)snprintf(f->path, sizeof(f->path), "%s/file", f->folder); /* fits */
     f->loop = ev_loop_new(0);
     buf_init(&f->text, BYTES_MAX);
-    *state = f;
-    return 0;
 }
 
-static int watched_file_teardown(void **state)
+static void watched_file_teardown(struct fixture *f)
 {
-    struct fixture *f = *state;
     char command[PATH_LEN];
     watched_file_free(f->file);
     buf_fini(&f->text);
     ev_loop_destroy(f->loop);
     (void)snprintf(command, sizeof(command), "rm -r %s", f->folder); /* fits */
     assert_int_equal(system(command), 0); /* NOLINT(cert-env33-c): a name of our own */
-    free(f);
-    return 0;
 }
 
-UNIT_TESTS_EACH(watched_file_setup, watched_file_teardown)
+UNIT_FIXTURE(struct fixture, watched_file_setup, watched_file_teardown)
 
 static void config_watched_file_watch(struct fixture *f)
 {
@@ -105,9 +98,8 @@ static void watched_file_await_change(struct fixture *f)
     f->changes = 0;
 }
 
-UNIT_TEST(test_written_replaced_removed)
+UNIT_TEST_ON(test_written_replaced_removed, struct fixture *f)
 {
-    struct fixture *f = *state;
     struct err err;
     watched_file_write_file(f->path, "one");
     config_watched_file_watch(f);
@@ -129,9 +121,8 @@ UNIT_TEST(test_written_replaced_removed)
 }
 
 /* Replaces a volume's content as the kubelet does: the old folder goes later, or not at all. */
-UNIT_TEST(test_a_link_that_leads_elsewhere)
+UNIT_TEST_ON(test_a_link_that_leads_elsewhere, struct fixture *f)
 {
-    struct fixture *f = *state;
     assert_int_equal(mkdir(in_folder(f, "..1"), 0700), 0);
     assert_int_equal(mkdir(in_folder(f, "..2"), 0700), 0);
     watched_file_write_file(in_folder(f, "..1/file"), "one");
@@ -147,9 +138,8 @@ UNIT_TEST(test_a_link_that_leads_elsewhere)
 }
 
 /* A change that came before the first read is part of it. */
-UNIT_TEST(test_nothing_new)
+UNIT_TEST_ON(test_nothing_new, struct fixture *f)
 {
-    struct fixture *f = *state;
     watched_file_write_file(f->path, "one");
     config_watched_file_watch(f);
     watched_file_write_file(f->path, "two");
@@ -160,9 +150,8 @@ UNIT_TEST(test_nothing_new)
     watched_file_await_change(f);
 }
 
-UNIT_TEST(test_what_cannot_be_read)
+UNIT_TEST_ON(test_what_cannot_be_read, struct fixture *f)
 {
-    struct fixture *f = *state;
     struct err err;
     char text[BYTES_MAX + 2];
     memset(text, 'x', sizeof(text));

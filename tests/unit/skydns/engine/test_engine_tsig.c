@@ -78,9 +78,8 @@ static uint64_t engine_tsig_counted(const struct fixture *f, enum tsig_verdict v
     return counter_get(&engine_counts(f->engine)->tsig[verdict]);
 }
 
-UNIT_TEST(the_same_reply)
+UNIT_TEST_ON(the_same_reply, struct fixture *f)
 {
-    struct fixture *f = *state;
     uint8_t plain[512];
     (void)fixture_ask(f, "web.default.cluster.local. A edns=1232");
     size_t len = f->reply_len;
@@ -95,9 +94,8 @@ UNIT_TEST(the_same_reply)
     assert_int_equal(engine_tsig_counted(f, TSIG_GOOD), 1);
 }
 
-UNIT_TEST(bad_ones)
+UNIT_TEST_ON(bad_ones, struct fixture *f)
 {
-    struct fixture *f = *state;
     static const struct {
         const char *keys;
         enum tsig_verdict verdict;
@@ -120,9 +118,8 @@ UNIT_TEST(bad_ones)
 }
 
 /* The record twice. */
-UNIT_TEST(no_sense)
+UNIT_TEST_ON(no_sense, struct fixture *f)
 {
-    struct fixture *f = *state;
     uint8_t twice[2 * sizeof(web_signed)];
     size_t len = sizeof(web_signed);
     memcpy(twice, web_signed, len);
@@ -133,9 +130,8 @@ UNIT_TEST(no_sense)
 }
 
 /* A query that waits is signed when its reply is there, and not checked or counted again. */
-UNIT_TEST(what_waits)
+UNIT_TEST_ON(what_waits, struct fixture *f)
 {
-    struct fixture *f = *state;
     static const char question[] = "\3www\7example\3com\0\0\1\0\1";
     uint8_t upstream[DNS_HEADER_SIZE + sizeof(question) - 1 + 16] = {0, 0, 0x81, 0x80, 0, 1, 0, 1};
     memcpy(upstream + DNS_HEADER_SIZE, question, sizeof(question) - 1);
@@ -192,9 +188,8 @@ UNIT_TEST(what_waits)
     }
 }
 
-UNIT_TEST(an_old_one)
+UNIT_TEST_ON(an_old_one, struct fixture *f)
 {
-    struct fixture *f = *state;
     struct engine_deferral deferral;
     struct engine_query query = {.wire = web_signed,
                                  .len = sizeof(web_signed),
@@ -214,9 +209,8 @@ UNIT_TEST(an_old_one)
 }
 
 /* Whoever may not ask is told so with a signature, too. */
-UNIT_TEST(not_admitted)
+UNIT_TEST_ON(not_admitted, struct fixture *f)
 {
-    struct fixture *f = *state;
     f->config.settings.is_restricted = true;
     (void)engine_tsig_ask(f, web_signed, sizeof(web_signed));
     assert_int_equal(f->reply[3] & DNS_MASK_RCODE, DNS_RCODE_REFUSED);
@@ -224,9 +218,8 @@ UNIT_TEST(not_admitted)
     assert_int_equal(open_reply(f, true, 0), 0);
 }
 
-UNIT_TEST(without_keys)
+UNIT_TEST_ON(without_keys, struct fixture *f)
 {
-    struct fixture *f = *state;
     tsig_keys_unref(f->config.tsig);
     f->config.tsig = NULL;
     assert_non_null(strstr(engine_tsig_ask(f, web_signed, sizeof(web_signed)), "10.0.0.1"));

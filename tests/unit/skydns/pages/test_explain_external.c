@@ -50,21 +50,17 @@ static void explain_external_publish(struct told *t, struct hosts_table *hosts)
     publisher_configure(t->bed.publisher, t->config);
 }
 
-static int explain_external_setup(void **state)
+static void explain_external_setup(struct told *t)
 {
-    struct told *t = test_calloc(1, sizeof(*t));
     t->tally = cache_tally_new();
     bed_start(&t->bed, servers);
     bed_fill(&t->bed, keys, ARRAY_LEN(keys));
     explain_external_publish(t, NULL);
     test_clock_stop();
-    *state = t;
-    return 0;
 }
 
-static int explain_external_teardown(void **state)
+static void explain_external_teardown(struct told *t)
 {
-    struct told *t = *state;
     struct cache_counts sums;
     cache_tally_sum(t->tally, &sums);
     assert_int_equal(counter_get(&sums.hits_positive) + counter_get(&sums.hits_negative) +
@@ -74,11 +70,9 @@ static int explain_external_teardown(void **state)
     test_clock_run();
     bed_stop(&t->bed);
     cache_tally_free(t->tally);
-    test_free(t);
-    return 0;
 }
 
-UNIT_TESTS_EACH(explain_external_setup, explain_external_teardown)
+UNIT_FIXTURE(struct told, explain_external_setup, explain_external_teardown)
 
 static struct cache_key key_of(const struct told *t, const char *text)
 {
@@ -131,9 +125,8 @@ static void expect_nameserver(const struct explain_external *x, const char *want
     assert_string_equal(nameserver_format(&server, text), want);
 }
 
-UNIT_TEST(test_not_cached)
+UNIT_TEST_ON(test_not_cached, struct told *t)
 {
-    struct told *t = *state;
     const struct explanation *x = bed_explain(&t->bed, "WWW.example.com", "A");
     assert_int_equal(x->external.source, EXPLAIN_FROM_NAMESERVER);
     expect_nameserver(&x->external, "192.0.2.1:53");
@@ -147,9 +140,8 @@ UNIT_TEST(test_not_cached)
     assert_int_equal(x->name_count, 1);
 }
 
-UNIT_TEST(test_cached)
+UNIT_TEST_ON(test_cached, struct told *t)
 {
-    struct told *t = *state;
     explain_external_keep(t, "www.example.com", 9);
     explain_external_keep(t, "www.acme.local", 8);
     test_clock_advance_ms(10000);
@@ -167,9 +159,8 @@ UNIT_TEST(test_cached)
     expect_page(x, "stub zone  acme.local., from the flag\n");
 }
 
-UNIT_TEST(test_expired_and_failed)
+UNIT_TEST_ON(test_expired_and_failed, struct told *t)
 {
-    struct told *t = *state;
     explain_external_keep(t, "www.example.com", 9);
     test_clock_advance_ms((TTL_S + 1) * 1000);
     const struct explanation *x = bed_explain(&t->bed, "www.example.com", "A");
@@ -189,9 +180,8 @@ UNIT_TEST(test_expired_and_failed)
 }
 
 /* Even below a domain of ours, whose keys do not matter there. */
-UNIT_TEST(test_a_stub_zone_without_nameservers)
+UNIT_TEST_ON(test_a_stub_zone_without_nameservers, struct told *t)
 {
-    struct told *t = *state;
     const struct explanation *x = bed_explain(&t->bed, "below.x.cluster.local", "A");
     assert_int_equal(x->external.source, EXPLAIN_FROM_STUB);
     assert_false(explain_external_nameserver(&x->external, &(struct nameserver){0}));
@@ -200,9 +190,8 @@ UNIT_TEST(test_a_stub_zone_without_nameservers)
     expect_page(x, "\nwhy        in a stub zone without a usable upstream\n");
 }
 
-UNIT_TEST(test_hosts)
+UNIT_TEST_ON(test_hosts, struct told *t)
 {
-    struct told *t = *state;
     const struct hosts_entry entry = {.ip = {.family_bytes = 4, .bytes = {10, 9, 8, 7}},
                                       .name = fixture_name("printer.office")};
     explain_external_publish(t, hosts_table_of(&entry, 1));
@@ -219,9 +208,8 @@ UNIT_TEST(test_hosts)
     expect_page(x, "which has A and AAAA");
 }
 
-UNIT_TEST(test_targets)
+UNIT_TEST_ON(test_targets, struct told *t)
 {
-    struct told *t = *state;
     const struct explanation *x = bed_explain(&t->bed, "ext.cluster.local", "A");
     assert_int_equal(x->external_count, 1);
     assert_int_equal(x->externals[0].source, EXPLAIN_FROM_NAMESERVER);

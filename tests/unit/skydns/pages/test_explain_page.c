@@ -26,26 +26,20 @@ struct pages {
     struct buf page;
 };
 
-static int explain_page_setup(void **state)
+static void explain_page_setup(struct pages *p)
 {
-    struct pages *p = xcalloc(1, sizeof(*p));
     buf_init(&p->page, PAGE_MAX);
     bed_start(&p->bed, "-nameservers=127.0.0.1:10253");
     bed_fill(&p->bed, keys, ARRAY_LEN(keys));
-    *state = p;
-    return 0;
 }
 
-static int explain_page_teardown(void **state)
+static void explain_page_teardown(struct pages *p)
 {
-    struct pages *p = *state;
     bed_stop(&p->bed);
     buf_fini(&p->page);
-    free(p);
-    return 0;
 }
 
-UNIT_TESTS_EACH(explain_page_setup, explain_page_teardown)
+UNIT_FIXTURE(struct pages, explain_page_setup, explain_page_teardown)
 
 static const char *explain_page_text_of(struct pages *p, const char *name, const char *type)
 {
@@ -93,9 +87,8 @@ static const json_t *explain_page_find(const json_t *array, const char *field, c
 
 /* ---- Text ---- */
 
-UNIT_TEST(test_text_of_an_answer)
+UNIT_TEST_ON(test_text_of_an_answer, struct pages *p)
 {
-    struct pages *p = *state;
     const char *text = explain_page_text_of(p, "x.cluster.local", "A");
     explain_page_expect(text, "x.cluster.local. A: NOERROR, answers: ");
     explain_page_expect(text, "; etcd revision 7\n");
@@ -115,10 +108,9 @@ UNIT_TEST(test_text_of_an_answer)
 }
 
 /* The page escapes text that was written and text that is served. */
-UNIT_TEST(test_text_with_escapes)
+UNIT_TEST_ON(test_text_with_escapes, struct pages *p)
 {
     static const struct bed_key key = {"local/cluster/txt", "{'text':'a\\\\;\\\\009b'}"};
-    struct pages *p = *state;
     bed_fill(&p->bed, &key, 1);
     const char *text = explain_page_text_of(p, "txt.cluster.local", "TXT");
     explain_page_expect(text, " TXT \"a;\\009b\"\n");
@@ -132,9 +124,8 @@ UNIT_TEST(test_text_with_escapes)
     json_decref(json);
 }
 
-UNIT_TEST(test_text_of_an_authority)
+UNIT_TEST_ON(test_text_of_an_authority, struct pages *p)
 {
-    struct pages *p = *state;
     const char *text = explain_page_text_of(p, "z.x.cluster.local", "A");
     explain_page_expect(text, "z.x.cluster.local. A: NXDOMAIN; etcd revision 7\n");
     explain_page_expect(text, "\nauthority  cluster.local. ");
@@ -147,17 +138,15 @@ UNIT_TEST(test_text_of_an_authority)
         strstr(explain_page_text_of(p, "nothing.alike.cluster.local", "A"), " x.cluster.local."));
 }
 
-UNIT_TEST(test_text_of_a_port)
+UNIT_TEST_ON(test_text_of_a_port, struct pages *p)
 {
-    struct pages *p = *state;
     const char *text = explain_page_text_of(p, "_http._tcp.x.cluster.local", "SRV");
     explain_page_expect(text, "\nanswer     _http._tcp.x.cluster.local. ");
     explain_page_expect(text, "\nadditional x.cluster.local. ");
 }
 
-UNIT_TEST(test_text_without_keys)
+UNIT_TEST_ON(test_text_without_keys, struct pages *p)
 {
-    struct pages *p = *state;
     explain_page_expect(explain_page_text_of(p, "www.example.com", "TYPE65280"),
                         "www.example.com. TYPE65280: not from here");
     explain_page_expect(explain_page_text_of(p, "www.example.com", "A"), "\nwhy        ");
@@ -168,7 +157,7 @@ UNIT_TEST(test_text_without_keys)
 }
 
 /* In two units at most. */
-UNIT_TEST(test_ages)
+UNIT_TEST_ON(test_ages, struct pages *p)
 {
     static const struct {
         int64_t s;
@@ -182,7 +171,6 @@ UNIT_TEST(test_ages)
         {86400 - 60, " 23 h 59 m;"},
         {86400 + 2 * 3600 + 59, " 1 d 2 h;"},
     };
-    struct pages *p = *state;
     int64_t passed_s = 0;
     test_clock_stop();
     bed_add(&p->bed, "local/cluster/age", "{'text':'has no host'}");
@@ -194,9 +182,8 @@ UNIT_TEST(test_ages)
     test_clock_run();
 }
 
-UNIT_TEST(test_text_of_many)
+UNIT_TEST_ON(test_text_of_many, struct pages *p)
 {
-    struct pages *p = *state;
     char key[64], value[64];
     for (unsigned i = 0; i < EXPLAIN_RECORDS_MAX + 3; i++) {
         (void)snprintf(key, sizeof(key), "local/cluster/many/k%u", i);         /* fits */
@@ -213,9 +200,8 @@ UNIT_TEST(test_text_of_many)
 
 /* ---- JSON ---- */
 
-UNIT_TEST(test_json_of_an_answer)
+UNIT_TEST_ON(test_json_of_an_answer, struct pages *p)
 {
-    struct pages *p = *state;
     json_t *json = explain_page_json_of(p, "x.cluster.local", "A");
     assert_string_equal(string_at(json, "name"), "x.cluster.local.");
     assert_string_equal(string_at(json, "type"), "A");
@@ -250,9 +236,8 @@ UNIT_TEST(test_json_of_an_answer)
     json_decref(json);
 }
 
-UNIT_TEST(test_json_of_an_absent_name)
+UNIT_TEST_ON(test_json_of_an_absent_name, struct pages *p)
 {
-    struct pages *p = *state;
     json_t *json = explain_page_json_of(p, "xx.cluster.local", "SRV");
     assert_string_equal(string_at(json, "status"), "NXDOMAIN");
     assert_int_equal(json_array_size(json_object_get(json, "authority")), 1);
@@ -265,9 +250,8 @@ UNIT_TEST(test_json_of_an_absent_name)
     json_decref(json);
 }
 
-UNIT_TEST(test_json_without_keys)
+UNIT_TEST_ON(test_json_without_keys, struct pages *p)
 {
-    struct pages *p = *state;
     json_t *json = explain_page_json_of(p, "out.cluster.local", "A");
     const json_t *external = json_object_get(json, "external");
     assert_int_equal(json_array_size(external), 1);
@@ -284,9 +268,8 @@ UNIT_TEST(test_json_without_keys)
 
 /* The page tells changes by etcd's events, not by a full read: nobody is inside a version, so all
  * see them at once. */
-UNIT_TEST(test_changes)
+UNIT_TEST_ON(test_changes, struct pages *p)
 {
-    struct pages *p = *state;
     assert_null(strstr(explain_page_text_of(p, "y.cluster.local", "A"), "changed"));
     bed_add(&p->bed, "local/cluster/y", "{'host':'10.0.0.9'}");
     explain_page_expect(explain_page_text_of(p, "y.cluster.local", "A"),
@@ -319,7 +302,7 @@ UNIT_TEST(test_changes)
 }
 
 /* From the root down to the name, as far as it exists. */
-UNIT_TEST(test_tree)
+UNIT_TEST_ON(test_tree, struct pages *p)
 {
     static const struct {
         const char *name;
@@ -332,7 +315,6 @@ UNIT_TEST(test_tree)
         {"a.x.cluster.local.", true, true, 1},
         {"z.a.x.cluster.local.", false, false, 0},
     };
-    struct pages *p = *state;
     json_t *json = explain_page_json_of(p, "Z.a.x.cluster.local", "A");
     const json_t *tree = json_object_get(json, "tree");
     assert_int_equal(json_array_size(tree), ARRAY_LEN(rows));

@@ -51,9 +51,8 @@ static void explain_page_external_write_records(struct told *t)
     t->message[t->x.records_at + 34 + 11] = 28; /* of the SOA's data */
 }
 
-static int explain_page_external_setup(void **state)
+static void explain_page_external_setup(struct told *t)
 {
-    struct told *t = test_calloc(1, sizeof(*t));
     t->x.asked = www;
     t->x.question = (struct question){.name = www, .type = DNS_TYPE_A, .qclass = DNS_CLASS_IN};
     t->zone = (struct forward_zone){.name = {.len = 12, .wire = "\4acme\5local"},
@@ -73,19 +72,14 @@ static int explain_page_external_setup(void **state)
                                              .nameserver = explain_page_external_server(2)}};
     explain_page_external_write_records(t);
     buf_init(&t->page, PAGE_MAX);
-    *state = t;
-    return 0;
 }
 
-static int explain_page_external_teardown(void **state)
+static void explain_page_external_teardown(struct told *t)
 {
-    struct told *t = *state;
     buf_fini(&t->page);
-    test_free(t);
-    return 0;
 }
 
-UNIT_TESTS_EACH(explain_page_external_setup, explain_page_external_teardown)
+UNIT_FIXTURE(struct told, explain_page_external_setup, explain_page_external_teardown)
 
 static void explain_page_external_expect_text(struct told *t, const char *part)
 {
@@ -123,9 +117,8 @@ static void expect_json(struct told *t, const char *want)
     json_decref(wanted);
 }
 
-UNIT_TEST(test_cached)
+UNIT_TEST_ON(test_cached, struct told *t)
 {
-    struct told *t = *state;
     explain_page_external_expect_text(t, "www.acme.local. A: NOERROR, answers: 2; etcd");
     explain_page_external_expect_text(
         t, "\ncached     for 1 m 10 s, from 192.0.2.2:53; expires in 4 m 50 s\n"
@@ -144,9 +137,8 @@ UNIT_TEST(test_cached)
                    "'acme.local. 30 SOA n.acme.local. h.acme.local. 1 2 3 4 5']}");
 }
 
-UNIT_TEST(test_cached_denial)
+UNIT_TEST_ON(test_cached_denial, struct told *t)
 {
-    struct told *t = *state;
     t->x.external.cached.is_negative = true;
     t->x.external.cached.rcode = DNS_RCODE_NXDOMAIN;
     t->x.external.cached.answers = 0;
@@ -165,9 +157,8 @@ UNIT_TEST(test_cached_denial)
 }
 
 /* Expired: nameservers come first, unless they are known to fail. */
-UNIT_TEST(test_expired)
+UNIT_TEST_ON(test_expired, struct told *t)
 {
-    struct told *t = *state;
     t->x.external.cached.state = CACHE_STALE;
     t->x.external.cached.left_s = 0;
     t->x.external.source = EXPLAIN_FROM_STUB;
@@ -193,9 +184,8 @@ UNIT_TEST(test_expired)
                    "53','state':'ok','asked':false}]}");
 }
 
-UNIT_TEST(test_failed)
+UNIT_TEST_ON(test_failed, struct told *t)
 {
-    struct told *t = *state;
     t->x.external = (struct explain_external){
         .source = EXPLAIN_FROM_CACHE, .cached = {.state = CACHE_FAILED}, .ttl_s = 0};
     explain_page_external_expect_text(t, "A: SERVFAIL; etcd");
@@ -204,9 +194,8 @@ UNIT_TEST(test_failed)
 }
 
 /* The general nameservers are no stub zone, and a zone may have none that can be used. */
-UNIT_TEST(test_not_cached)
+UNIT_TEST_ON(test_not_cached, struct told *t)
 {
-    struct told *t = *state;
     t->x.external.cached = (struct cache_hit){.state = CACHE_MISS};
     t->x.external.source = EXPLAIN_FROM_NAMESERVER;
     t->zone.name = (struct dname){.len = 1};
@@ -219,9 +208,8 @@ UNIT_TEST(test_not_cached)
     expect_json(t, "{'status':'not from here','source':'nameserver'}");
 }
 
-UNIT_TEST(test_states_of_nameservers)
+UNIT_TEST_ON(test_states_of_nameservers, struct told *t)
 {
-    struct told *t = *state;
     t->x.external.cached = (struct cache_hit){.state = CACHE_MISS};
     t->x.external.source = EXPLAIN_FROM_STUB;
     t->x.external.states.dead = 1;
@@ -248,9 +236,8 @@ static uint32_t ago_s(uint32_t s)
     return (uint32_t)(clock_monotonic_ms() / 1000) + 1 - s;
 }
 
-UNIT_TEST(test_times_of_nameservers)
+UNIT_TEST_ON(test_times_of_nameservers, struct told *t)
 {
-    struct told *t = *state;
     struct upstream_states *states = &t->x.external.states;
     test_clock_stop();
     test_clock_advance_ms(10000000);
@@ -270,9 +257,8 @@ UNIT_TEST(test_times_of_nameservers)
     test_clock_run();
 }
 
-UNIT_TEST(test_why_it_is_not_cached)
+UNIT_TEST_ON(test_why_it_is_not_cached, struct told *t)
 {
-    struct told *t = *state;
     t->x.external = (struct explain_external){
         .source = EXPLAIN_FROM_NAMESERVER,
         .cached = {.state = CACHE_MISS},
@@ -289,9 +275,8 @@ UNIT_TEST(test_why_it_is_not_cached)
     test_clock_run();
 }
 
-UNIT_TEST(test_targets)
+UNIT_TEST_ON(test_targets, struct told *t)
 {
-    struct told *t = *state;
     t->target = t->x.external;
     t->target.question = (struct external_question){www, DNS_TYPE_A};
     t->x.external = (struct explain_external){.source = EXPLAIN_FROM_HERE};

@@ -31,9 +31,8 @@ struct pages {
 };
 
 /* Both keys of cluster.local: one for keys, one for all else. */
-static int explain_signed_setup(void **state)
+static void explain_signed_setup(struct pages *p)
 {
-    struct pages *p = xcalloc(1, sizeof(*p));
     struct err err;
     struct signing_key *pair[] = {sample_key_new(SAMPLE_ECDSAP256_KSK),
                                   sample_key_new(SAMPLE_ECDSAP256_ZSK)};
@@ -46,21 +45,16 @@ static int explain_signed_setup(void **state)
     struct engine_config *config = options_engine_config(&p->bed.options);
     config->dnssec = p->dnssec;
     publisher_configure(p->bed.publisher, config);
-    *state = p;
-    return 0;
 }
 
-static int explain_signed_teardown(void **state)
+static void explain_signed_teardown(struct pages *p)
 {
-    struct pages *p = *state;
     bed_stop(&p->bed);
     buf_fini(&p->page);
-    free(p);
     test_clock_run();
-    return 0;
 }
 
-UNIT_TESTS_EACH(explain_signed_setup, explain_signed_teardown)
+UNIT_FIXTURE(struct pages, explain_signed_setup, explain_signed_teardown)
 
 static const char *explain_signed_text_of(struct pages *p, const char *name, const char *type)
 {
@@ -127,9 +121,8 @@ static void expect_key(const struct pages *p, const json_t *key, bool is_sep, bo
     assert_int_equal(json_object_get(key, "left_s") != NULL, is_cached);
 }
 
-UNIT_TEST(test_before_and_after)
+UNIT_TEST_ON(test_before_and_after, struct pages *p)
 {
-    struct pages *p = *state;
     char line[200], day[64];
     const struct slice address = slice_of("\12\0\0\1", 4);
     snprintf(line, sizeof(line),
@@ -162,9 +155,8 @@ UNIT_TEST(test_before_and_after)
 }
 
 /* The smallest TTL is that of all; canonical order; the names of a chain, in lower case. */
-UNIT_TEST(test_sets)
+UNIT_TEST_ON(test_sets, struct pages *p)
 {
-    struct pages *p = *state;
     const struct slice addresses[] = {slice_of("\12\0\0\1", 4), slice_of("\12\0\0\7", 4)};
     const struct slice alias = slice_of("\1y\7cluster\5local\0", 17);
     explain_signed_sign(p, "many.cluster.local", DNS_TYPE_A, 30, addresses, 2);
@@ -181,10 +173,9 @@ UNIT_TEST(test_sets)
     json_decref(json);
 }
 
-UNIT_TEST(test_keys)
+UNIT_TEST_ON(test_keys, struct pages *p)
 {
     static const char *const types[] = {"DNSKEY", "CDS", "CDNSKEY"};
-    struct pages *p = *state;
     for (size_t i = 0; i < ARRAY_LEN(types); i++) {
         json_t *json = explain_signed_json_of(p, "cluster.local", types[i]);
         expect_key(p, explain_signed_entry(json, 0, "cluster.local.", types[i]), true, false);
@@ -207,13 +198,12 @@ UNIT_TEST(test_keys)
                           true);
 }
 
-UNIT_TEST(test_nothing_to_tell)
+UNIT_TEST_ON(test_nothing_to_tell, struct pages *p)
 {
     static const char *const cases[][2] = {
         {"www.example.com", "A"},    {"1.0.0.10.in-addr.arpa", "PTR"}, {"single", "A"},
         {"x.cluster.local", "AXFR"}, {"example.com", "DNSKEY"},        {"cluster.local", "ANY"},
     };
-    struct pages *p = *state;
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         explain_signed_expect(explain_signed_text_of(p, cases[i][0], cases[i][1]), "\nsigned ",
                               false);

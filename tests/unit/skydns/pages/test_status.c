@@ -134,9 +134,8 @@ static json_t *status_json_of(struct pages *p, const char *target)
 
 /* ---- Readiness ---- */
 
-UNIT_TEST(test_readiness)
+UNIT_TEST_ON(test_readiness, struct pages *p)
 {
-    struct pages *p = *state;
     struct err why;
     (void)err_set(&why, ERR_TIMEOUT, "etcd is silent"); /* only its text is wanted */
     pages_status_expect(p, "/healthz", 200, "ok");
@@ -252,11 +251,10 @@ static struct metrics_snapshot snapshot_counts(const void *keeper)
         .heard_ms = clock_wall_ms() - 90000, .bytes = 428, .writes = 3, .failures = 2};
 }
 
-UNIT_TEST(test_metrics_of_the_past)
+UNIT_TEST_ON(test_metrics_of_the_past, struct pages *p)
 {
     struct past_counts counts = {.results[PAST_EXPLAIN][PAST_GONE] = 7,
                                  .results[PAST_HISTORY][PAST_BUSY] = 8};
-    struct pages *p = *state;
     p->sources.past = &counts;
     pages_status_expect(p, "/metrics", 200,
                         "\nskydns_past_questions_total{page=\"explain\",result=\"gone\"} 7\n");
@@ -266,9 +264,8 @@ UNIT_TEST(test_metrics_of_the_past)
     pages_status_expect(p, "/metrics", 200, "\nskydns_past_oldest_mark_seconds 0\n");
 }
 
-UNIT_TEST(test_metrics_of_a_snapshot)
+UNIT_TEST_ON(test_metrics_of_a_snapshot, struct pages *p)
 {
-    struct pages *p = *state;
     pages_status_expect(p, "/metrics", 200, "\nskydns_snapshot_age_seconds 0\n");
     pages_status_expect(p, "/metrics", 200, "\nskydns_snapshot_bytes 0\n");
     p->sources.snapshot = snapshot_counts;
@@ -281,9 +278,8 @@ UNIT_TEST(test_metrics_of_a_snapshot)
 
 /* Only a strict check reports an etcd that came back without its data, or has been away for
  * long. */
-UNIT_TEST(test_lost_data)
+UNIT_TEST_ON(test_lost_data, struct pages *p)
 {
-    struct pages *p = *state;
     bed_fill(&p->bed, NULL, 0);
     bed_mirror_counts.is_holding_old = true;
     bed_mirror_counts.holding_ms = 17999;
@@ -294,9 +290,8 @@ UNIT_TEST(test_lost_data)
 }
 
 /* Or one that is there and has changes that do not arrive. */
-UNIT_TEST(test_behind)
+UNIT_TEST_ON(test_behind, struct pages *p)
 {
-    struct pages *p = *state;
     bed_fill(&p->bed, NULL, 0);
     bed_mirror_counts.behind_ms = 4999;
     pages_status_expect(p, "/readiness?strict", 200, "ok"); /* away, but not for long */
@@ -316,10 +311,9 @@ static void tell_key(const char *id)
     bed_mirror.store_key_seen(bed_mirror.data, slice_str(id), false);
 }
 
-UNIT_TEST(test_incomplete)
+UNIT_TEST_ON(test_incomplete, struct pages *p)
 {
     static const char key[] = "/kube2sky/cluster.local/store (expected: there was one before)";
-    struct pages *p = *state;
     bed_fill(&p->bed, NULL, 0);
     tell_key("one");
     pages_status_expect(p, "/metrics", 200,
@@ -368,7 +362,7 @@ UNIT_TEST_IN(test_overdue, setup_impatient, status_teardown)
 
 /* ---- Records ---- */
 
-UNIT_TEST(test_cache)
+UNIT_TEST_ON(test_cache, struct pages *p)
 {
     static const struct bed_key keys[] = {
         {"local/cluster/web", "{'host':'10.0.0.1'}"},
@@ -378,7 +372,6 @@ UNIT_TEST(test_cache)
         {"local/cluster/bad", "{'port':'80'}"},
         {"local/cluster/worse", "not JSON"},
     };
-    struct pages *p = *state;
     bed_fill(&p->bed, keys, ARRAY_LEN(keys));
     json_t *json = status_json_of(p, "/cache");
     assert_int_equal(json_integer_value(json_object_get(json, "revision")), 4);
@@ -415,9 +408,8 @@ UNIT_TEST(test_cache)
     json_decref(json);
 }
 
-UNIT_TEST(test_cache_before_the_first_read)
+UNIT_TEST_ON(test_cache_before_the_first_read, struct pages *p)
 {
-    struct pages *p = *state;
     json_t *json = status_json_of(p, "/cache");
     assert_int_equal(json_integer_value(json_object_get(json, "revision")), 0);
     assert_int_equal(json_array_size(json_object_get(json, "records")), 0);
@@ -444,9 +436,8 @@ static void status_on_turn(struct ev_loop *loop, ev_prepare *watcher, int events
 
 /* Several pieces, each from the version current at its time: records that exist all the time occur
  * once. */
-UNIT_TEST(test_cache_while_records_change)
+UNIT_TEST_ON(test_cache_while_records_change, struct pages *p)
 {
-    struct pages *p = *state;
     struct changing changing = {.bed = &p->bed};
     char key[64];
     bool seen[STEADY] = {false};
@@ -479,10 +470,9 @@ UNIT_TEST(test_cache_while_records_change)
 
 /* ---- Explanations ---- */
 
-UNIT_TEST(test_explain)
+UNIT_TEST_ON(test_explain, struct pages *p)
 {
     static const struct bed_key keys[] = {{"local/cluster/web", "{'host':'10.0.0.1'}"}};
-    struct pages *p = *state;
     bed_fill(&p->bed, keys, ARRAY_LEN(keys));
     json_t *json = status_json_of(p, "/explain?name=web.cluster.local&type=AAAA");
     assert_string_equal(json_string_value(json_object_get(json, "type")), "AAAA");
@@ -502,7 +492,7 @@ static struct config_refusals status_refuse(const void *settings)
     return (struct config_refusals){.file = true};
 }
 
-UNIT_TEST(test_metrics)
+UNIT_TEST_ON(test_metrics, struct pages *p)
 {
     static const struct bed_key keys[] = {
         {"local/cluster/web", "{'host':'10.0.0.1'}"},
@@ -528,7 +518,6 @@ UNIT_TEST(test_metrics)
         "\nskydns_forwarded_total 0\n",
         "\nold_names_",
     };
-    struct pages *p = *state;
     for (size_t i = 0; i < ARRAY_LEN(before); i++) {
         pages_status_expect(p, "/metrics", 200, before[i]);
     }
@@ -548,7 +537,7 @@ UNIT_TEST(test_metrics)
 }
 
 /* Each count has a number of its own. */
-UNIT_TEST(test_metrics_of_the_cache)
+UNIT_TEST_ON(test_metrics_of_the_cache, struct pages *p)
 {
     static const char *const lines[] = {
         "\nskydns_cache_entries 0\n",
@@ -572,7 +561,6 @@ UNIT_TEST(test_metrics_of_the_cache)
         {.name = {.len = 12, .wire = "\4acme\5local"}, .server_count = 3},
         {.name = {.len = 6, .wire = "\4test"}},
     };
-    struct pages *p = *state;
     struct cache_tally *tally = cache_tally_new();
     struct cache_counts *one = cache_tally_join(tally), *other = cache_tally_join(tally);
     struct engine_config *config = options_engine_config(&p->bed.options);
@@ -613,7 +601,7 @@ static void expect_none(struct pages *p, const char *target, const char *part)
 }
 
 /* Transports are there if they have a listener. */
-UNIT_TEST(test_metrics_of_streams)
+UNIT_TEST_ON(test_metrics_of_streams, struct pages *p)
 {
     static const char *const always[] = {"\nskydns_connections{transport=\"tcp\"} 0\n"};
     static const char *const only_with_streams[] = {
@@ -631,7 +619,6 @@ UNIT_TEST(test_metrics_of_streams)
     static const bool is_heard[ENGINE_TRANSPORTS] = {[ENGINE_TLS] = true, [ENGINE_HTTP] = true};
     static struct engine_counts engine;
     static struct streams_counts counts = {.engine = &engine};
-    struct pages *p = *state;
     for (size_t i = 0; i < ARRAY_LEN(always); i++) {
         pages_status_expect(p, "/metrics", 200, always[i]);
     }
@@ -690,7 +677,7 @@ static size_t status_unusable(const void *files)
 }
 
 /* Only if something is signed; but keys that keep it from being signed are told. */
-UNIT_TEST(test_metrics_of_dnssec)
+UNIT_TEST_ON(test_metrics_of_dnssec, struct pages *p)
 {
     static const char *const lines[] = {
         "\nskydns_dnssec_signatures_total{result=\"made\"} 2\n",
@@ -704,7 +691,6 @@ UNIT_TEST(test_metrics_of_dnssec)
         "\nskydns_dnssec_key_files_unusable 2\n",
         "\nold_names_dns_cachemiss_count_total{cache=\"signature\"} 2\n",
     };
-    struct pages *p = *state;
     struct signing_key *keys[] = {sample_key_new(SAMPLE_ECDSAP256_KSK),
                                   sample_key_new(SAMPLE_ED25519)};
     char line[128];
@@ -751,9 +737,8 @@ static json_t *figures_of(struct pages *p)
 }
 
 /* Nothing is claimed that is not known: no nameserver is up before it was asked. */
-UNIT_TEST(test_live_figures)
+UNIT_TEST_ON(test_live_figures, struct pages *p)
 {
-    struct pages *p = *state;
     char *reason, *server, *server_state, *domain;
     int is_ready, is_connected, size;
     json_int_t udp, revision, records, more;

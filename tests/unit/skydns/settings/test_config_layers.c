@@ -19,34 +19,27 @@ struct fixture {
     struct config_layers *layers;
 };
 
-static int config_layers_setup(void **state)
+static void config_layers_setup(struct fixture *f)
 {
     static char args[][40] = {"skydns", "-domain=a.test,b.test", "-nameservers=192.0.2.1",
                               "-stub=z.test=10.0.0.1"};
     char *argv[ARRAY_LEN(args) + 1] = {NULL};
-    struct fixture *f = calloc(1, sizeof(*f));
     struct err err;
-    assert_non_null(f);
     for (size_t i = 0; i < ARRAY_LEN(args); i++) {
         argv[i] = args[i];
     }
     assert_int_equal(skydns_options_parse(ARRAY_LEN(args), argv, &f->flags, &err), 0);
     f->flags.config_file = "/etc/settings";
     f->layers = config_layers_new(&f->flags);
-    *state = f;
-    return 0;
 }
 
-static int config_layers_teardown(void **state)
+static void config_layers_teardown(struct fixture *f)
 {
-    struct fixture *f = *state;
     config_layers_free(f->layers);
     stub_zones_unref(f->flags.stubs);
-    free(f);
-    return 0;
 }
 
-UNIT_TESTS_EACH(config_layers_setup, config_layers_teardown)
+UNIT_FIXTURE(struct fixture, config_layers_setup, config_layers_teardown)
 
 /* "a.test. b.test. 3600 192.0.2.1:53 z.test.=10.0.0.1:53" */
 static const char *settings_config_layers_settings(const struct fixture *f)
@@ -83,9 +76,8 @@ static bool settings_config_layers_take(const struct fixture *f, enum config_lay
                               json ? slice_str(text) : slice_of(NULL, 0));
 }
 
-UNIT_TEST(test_precedence)
+UNIT_TEST_ON(test_precedence, struct fixture *f)
 {
-    struct fixture *f = *state;
     assert_string_equal(settings_config_layers_settings(f),
                         "a.test. b.test. 3600 192.0.2.1:53 z.test.=10.0.0.1:53");
     assert_true(settings_config_layers_take(
@@ -125,7 +117,7 @@ UNIT_TEST(test_precedence)
 }
 
 /* Each is told once, and keeps nothing else from changing. */
-UNIT_TEST(test_unusable_sources)
+UNIT_TEST_ON(test_unusable_sources, struct fixture *f)
 {
     static const struct {
         enum config_layer layer;
@@ -138,7 +130,6 @@ UNIT_TEST(test_unusable_sources)
         {CONFIG_WRITERS, "a.test", "{'nameservers':['192.0.2.9']}", "{'nameservers':['x']}",
          "key=/kube2sky/a.test/config "},
     };
-    struct fixture *f = *state;
     struct log_capture capture;
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         assert_true(settings_config_layers_take(f, rows[i].layer, rows[i].domain, rows[i].good));
@@ -165,9 +156,8 @@ UNIT_TEST(test_unusable_sources)
 }
 
 /* A source must be usable over those below it, so that it may go at any time. */
-UNIT_TEST(test_sources_that_do_not_agree)
+UNIT_TEST_ON(test_sources_that_do_not_agree, struct fixture *f)
 {
-    struct fixture *f = *state;
     assert_true(
         settings_config_layers_take(f, CONFIG_FILE, NULL, "{'stubs':{'y.test':['10.0.0.2']}}"));
     assert_false(settings_config_layers_take(f, CONFIG_DOCUMENT, NULL, "{'domain':'y.test'}"));
@@ -188,9 +178,8 @@ UNIT_TEST(test_sources_that_do_not_agree)
 
 /* Another source hides it, but one day it may count. */
 /* A setting refused because of another source counts when that source changes. */
-UNIT_TEST(test_sources_that_agree_again)
+UNIT_TEST_ON(test_sources_that_agree_again, struct fixture *f)
 {
-    struct fixture *f = *state;
     assert_true(settings_config_layers_take(f, CONFIG_DOCUMENT, NULL, "{'domain':'c.test'}"));
     assert_false(settings_config_layers_take(f, CONFIG_FILE, NULL,
                                              "{'stubs':{'c.test':['10.0.0.2']},'ttl':4}"));
@@ -207,18 +196,16 @@ UNIT_TEST(test_sources_that_agree_again)
 }
 
 /* A refused document of a domain that is answered no more is no error. */
-UNIT_TEST(test_a_refused_document_of_a_former_domain)
+UNIT_TEST_ON(test_a_refused_document_of_a_former_domain, struct fixture *f)
 {
-    struct fixture *f = *state;
     assert_false(settings_config_layers_take(f, CONFIG_WRITERS, "a.test", "{"));
     assert_true(config_layers_is_refused(f->layers, CONFIG_WRITERS));
     assert_true(settings_config_layers_take(f, CONFIG_DOCUMENT, NULL, "{'domain':'b.test'}"));
     assert_false(config_layers_is_refused(f->layers, CONFIG_WRITERS));
 }
 
-UNIT_TEST(test_a_hidden_document_must_be_usable)
+UNIT_TEST_ON(test_a_hidden_document_must_be_usable, struct fixture *f)
 {
-    struct fixture *f = *state;
     assert_true(
         settings_config_layers_take(f, CONFIG_DOCUMENT, NULL, "{'nameservers':['192.0.2.5']}"));
     assert_false(settings_config_layers_take(f, CONFIG_WRITERS, "a.test", "[]"));
@@ -230,9 +217,8 @@ UNIT_TEST(test_a_hidden_document_must_be_usable)
 }
 
 /* The largest table of stub zones that there is room for. */
-UNIT_TEST(test_all_zones_with_all_servers)
+UNIT_TEST_ON(test_all_zones_with_all_servers, struct fixture *f)
 {
-    struct fixture *f = *state;
     struct buf json;
     size_t count;
     buf_init(&json, 1024 * 1024);
@@ -255,9 +241,8 @@ UNIT_TEST(test_all_zones_with_all_servers)
 }
 
 /* The largest number of domains is set one after the other. */
-UNIT_TEST(test_domains_that_come_and_go)
+UNIT_TEST_ON(test_domains_that_come_and_go, struct fixture *f)
 {
-    struct fixture *f = *state;
     for (unsigned round = 0; round < 3; round++) {
         char json[TEXT_MAX], domain[32], want[32];
         size_t n = (size_t)snprintf(json, sizeof(json), "{'domain':'");

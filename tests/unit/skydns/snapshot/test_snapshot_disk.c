@@ -35,32 +35,25 @@ static void snapshot_disk_make_image(struct services *services, unsigned count, 
     store_garbage_free(garbage);
 }
 
-static int snapshot_disk_set_up(void **state)
+static void snapshot_disk_set_up(struct bed *bed)
 {
-    struct bed *bed = calloc(1, sizeof(*bed));
-    assert_non_null(bed);
     (void)snprintf(bed->folder, sizeof(bed->folder), "/tmp/snapshot.XXXXXX");
     assert_non_null(mkdtemp(bed->folder));
     (void)snprintf(bed->file, sizeof(bed->file), "%s/file", bed->folder);
     snapshot_disk_make_image(&bed->services[0], 10, 1, &bed->small);
     snapshot_disk_make_image(&bed->services[1], 6000, 2, &bed->large);
-    *state = bed;
-    return 0;
 }
 
-static int snapshot_disk_tear_down(void **state)
+static void snapshot_disk_tear_down(struct bed *bed)
 {
-    struct bed *bed = *state;
     assert_int_equal(rmdir(bed->folder), 0); /* what was in it went with the namespace */
     snapshot_image_fini(&bed->small);
     snapshot_image_fini(&bed->large);
     services_fini(&bed->services[0]);
     services_fini(&bed->services[1]);
-    free(bed);
-    return 0;
 }
 
-UNIT_TESTS_EACH(snapshot_disk_set_up, snapshot_disk_tear_down)
+UNIT_FIXTURE(struct bed, snapshot_disk_set_up, snapshot_disk_tear_down)
 
 /* For a process of its own: the line that does not hold ends it. */
 #define REQUIRE(holds)                                                          \

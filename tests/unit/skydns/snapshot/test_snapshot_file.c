@@ -37,10 +37,8 @@ static void snapshot_file_make_image(struct bed *bed, unsigned i, size_t count, 
     ret->header.revision = revision;
 }
 
-static int snapshot_file_set_up(void **state)
+static void snapshot_file_set_up(struct bed *bed)
 {
-    struct bed *bed = calloc(1, sizeof(*bed));
-    assert_non_null(bed);
     const char *tmp = getenv("TMPDIR");
     (void)snprintf(bed->folder, sizeof(bed->folder), "%s/snapshot.XXXXXX", tmp ? tmp : "/tmp");
     assert_non_null(mkdtemp(bed->folder));
@@ -49,13 +47,10 @@ static int snapshot_file_set_up(void **state)
     (void)snprintf(bed->other, sizeof(bed->other), "%.100s/other", bed->folder);
     snapshot_file_make_image(bed, 0, 20, 1, &bed->small);
     snapshot_file_make_image(bed, 1, 8000, 2, &bed->large);
-    *state = bed;
-    return 0;
 }
 
-static int snapshot_file_tear_down(void **state)
+static void snapshot_file_tear_down(struct bed *bed)
 {
-    struct bed *bed = *state;
     const char *const files[] = {bed->file, bed->temporary, bed->other};
     for (size_t i = 0; i < ARRAY_LEN(files); i++) {
         (void)!(unlink(files[i]) && rmdir(files[i])); /* not all of them are there */
@@ -65,11 +60,9 @@ static int snapshot_file_tear_down(void **state)
     snapshot_image_fini(&bed->large);
     store_writer_free(bed->writers[0]);
     store_writer_free(bed->writers[1]);
-    free(bed);
-    return 0;
 }
 
-UNIT_TESTS_EACH(snapshot_file_set_up, snapshot_file_tear_down)
+UNIT_FIXTURE(struct bed, snapshot_file_set_up, snapshot_file_tear_down)
 
 static int snapshot_file_write_image(const struct bed *bed, const struct snapshot_image *image,
                                      struct err *err)
@@ -116,9 +109,8 @@ static void snapshot_file_put_file(const char *path, const char *text, mode_t mo
 
 /* ---- Writing and reading ---- */
 
-UNIT_TEST(test_write_and_read)
+UNIT_TEST_ON(test_write_and_read, struct bed *bed)
 {
-    struct bed *bed = *state;
     const struct snapshot_image *const images[] = {&bed->small, &bed->large, &bed->small};
     for (size_t i = 0; i < ARRAY_LEN(images); i++) {
         size_t bytes = 0;
@@ -159,10 +151,9 @@ static bool take_known_s(void *data, const struct store_record *record)
 }
 
 /* The time that etcd is away counts once, however often it is written meanwhile. */
-UNIT_TEST(test_ages)
+UNIT_TEST_ON(test_ages, struct bed *bed)
 {
     enum { AWAY_S = 10, TRUNCATED_S = 2 };
-    struct bed *bed = *state;
     struct store_garbage *garbage;
     struct snapshot_content content;
     struct err err;
@@ -184,9 +175,8 @@ UNIT_TEST(test_ages)
     store_writer_free(writer);
 }
 
-UNIT_TEST(test_relative_path)
+UNIT_TEST_ON(test_relative_path, struct bed *bed)
 {
-    struct bed *bed = *state;
     size_t bytes;
     const struct snapshot_file_write write = {.path = "file", .image = &bed->small};
     CLEANUP_CLOSE int before = open(".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -208,9 +198,8 @@ static void check_refused(const char *path, const char *reason)
     assert_null(content.writer);
 }
 
-UNIT_TEST(test_unreadable)
+UNIT_TEST_ON(test_unreadable, struct bed *bed)
 {
-    struct bed *bed = *state;
     struct snapshot_content content;
     struct err err;
     assert_int_equal(snapshot_file_read(bed->file, &content, &err), 1);
@@ -232,9 +221,8 @@ UNIT_TEST(test_unreadable)
 }
 
 /* Read through, and replaced: what it leads to is not ours. */
-UNIT_TEST(test_link)
+UNIT_TEST_ON(test_link, struct bed *bed)
 {
-    struct bed *bed = *state;
     assert_int_equal(snapshot_file_write_image(bed, &bed->small, NULL), 0);
     assert_int_equal(rename(bed->file, bed->other), 0);
     assert_int_equal(symlink(bed->other, bed->file), 0);
@@ -246,9 +234,8 @@ UNIT_TEST(test_link)
 
 /* ---- What lies at FILE.tmp ---- */
 
-UNIT_TEST(test_left_temporary)
+UNIT_TEST_ON(test_left_temporary, struct bed *bed)
 {
-    struct bed *bed = *state;
     snapshot_file_put_file(bed->temporary, "what a killed writer left", 0644);
     assert_int_equal(truncate(bed->temporary, 64 << 20), 0);
     assert_int_equal(snapshot_file_write_image(bed, &bed->small, NULL), 0);
@@ -284,9 +271,8 @@ static int make_read_fifo(const struct bed *bed)
     return fifo_reader >= 0 ? r : -1;
 }
 
-UNIT_TEST(test_odd_temporary)
+UNIT_TEST_ON(test_odd_temporary, struct bed *bed)
 {
-    struct bed *bed = *state;
     int (*const makers[])(const struct bed *bed) = {make_link, make_second_name, make_fifo,
                                                     make_read_fifo};
     snapshot_file_put_file(bed->other, "another one's", 0644);
@@ -308,9 +294,8 @@ UNIT_TEST(test_odd_temporary)
     assert_int_equal(close(fifo_reader), 0);
 }
 
-UNIT_TEST(test_folder_as_temporary)
+UNIT_TEST_ON(test_folder_as_temporary, struct bed *bed)
 {
-    struct bed *bed = *state;
     struct err err = {0};
     assert_int_equal(snapshot_file_write_image(bed, &bed->small, NULL), 0);
     assert_int_equal(mkdir(bed->temporary, 0700), 0);
@@ -322,9 +307,8 @@ UNIT_TEST(test_folder_as_temporary)
 
 /* A device is refused, by a text that says who says so. A device of nothing, 0:0, needs root, and a
  * file system that has devices. */
-UNIT_TEST(test_device)
+UNIT_TEST_ON(test_device, struct bed *bed)
 {
-    struct bed *bed = *state;
     struct err err = {0};
     struct stat st;
     if (mknod(bed->file, S_IFCHR | 0600, 0) != 0) {
@@ -340,9 +324,8 @@ UNIT_TEST(test_device)
 
 /* ---- Taking turns ---- */
 
-UNIT_TEST(test_locked)
+UNIT_TEST_ON(test_locked, struct bed *bed)
 {
-    struct bed *bed = *state;
     struct err err = {0};
     atomic_bool is_cancelled = true;
     size_t bytes;
@@ -376,9 +359,8 @@ int flock(int fd, int operation)
 }
 
 /* The other process renames what was opened here as FILE.tmp: it is FILE now, and not emptied. */
-UNIT_TEST(test_turns)
+UNIT_TEST_ON(test_turns, struct bed *bed)
 {
-    struct bed *bed = *state;
     size_t bytes;
     struct err err = {0};
     struct stat st;
@@ -413,9 +395,8 @@ static void snapshot_file_on_encoded(void *data)
     atomic_store(&moment->is_cancelled, true); /* too late */
 }
 
-UNIT_TEST(test_encoded)
+UNIT_TEST_ON(test_encoded, struct bed *bed)
 {
-    struct bed *bed = *state;
     struct moment moment = {.bed = bed};
     size_t bytes;
     assert_int_equal(snapshot_file_write_image(bed, &bed->small, NULL), 0);
@@ -430,9 +411,8 @@ UNIT_TEST(test_encoded)
     assert_int_equal(revision_at(bed->file), 2);
 }
 
-UNIT_TEST(test_cancelled)
+UNIT_TEST_ON(test_cancelled, struct bed *bed)
 {
-    struct bed *bed = *state;
     struct moment moment = {.bed = bed, .is_cancelled = true};
     struct err err = {0};
     size_t bytes;
@@ -456,9 +436,8 @@ static void replace_temporary(void *data)
     snapshot_file_put_file(bed->temporary, "half of another", 0600);
 }
 
-UNIT_TEST(test_replaced)
+UNIT_TEST_ON(test_replaced, struct bed *bed)
 {
-    struct bed *bed = *state;
     struct err err = {0};
     size_t bytes;
     assert_int_equal(snapshot_file_write_image(bed, &bed->small, NULL), 0);
@@ -472,9 +451,8 @@ UNIT_TEST(test_replaced)
 /* ---- Failures ---- */
 
 /* Acts as a full disk would, but for every user: limits the size of files. */
-UNIT_TEST(test_no_room)
+UNIT_TEST_ON(test_no_room, struct bed *bed)
 {
-    struct bed *bed = *state;
     struct err err = {0};
     struct rlimit before, limit;
     assert_int_equal(snapshot_file_write_image(bed, &bed->small, NULL), 0);
@@ -494,9 +472,8 @@ UNIT_TEST(test_no_room)
     assert_int_equal(revision_at(bed->file), 2);
 }
 
-UNIT_TEST(test_no_folder)
+UNIT_TEST_ON(test_no_folder, struct bed *bed)
 {
-    struct bed *bed = *state;
     size_t bytes;
     struct err err = {0};
     const struct snapshot_file_write none = {.path = "/nonexistent/folder/file",

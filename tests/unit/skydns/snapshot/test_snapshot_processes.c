@@ -46,10 +46,8 @@ static const char *fast_folder(void)
     return access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp";
 }
 
-static int snapshot_processes_set_up(void **state)
+static void snapshot_processes_set_up(struct bed *bed)
 {
-    struct bed *bed = calloc(1, sizeof(*bed));
-    assert_non_null(bed);
     (void)snprintf(bed->folder, sizeof(bed->folder), "%s/snapshot.XXXXXX", fast_folder());
     assert_non_null(mkdtemp(bed->folder));
     (void)snprintf(bed->file, sizeof(bed->file), "%.100s/file", bed->folder);
@@ -62,13 +60,10 @@ static int snapshot_processes_set_up(void **state)
         bed->images[i].header.revision = 1 + i;
         store_garbage_free(garbage);
     }
-    *state = bed;
-    return 0;
 }
 
-static int snapshot_processes_tear_down(void **state)
+static void snapshot_processes_tear_down(struct bed *bed)
 {
-    struct bed *bed = *state;
     (void)unlink(bed->temporary); /* may be there */
     assert_int_equal(unlink(bed->file), 0);
     assert_int_equal(rmdir(bed->folder), 0);
@@ -76,11 +71,9 @@ static int snapshot_processes_tear_down(void **state)
         snapshot_image_fini(&bed->images[i]);
         services_fini(&bed->services[i]);
     }
-    free(bed);
-    return 0;
 }
 
-UNIT_TESTS_EACH(snapshot_processes_set_up, snapshot_processes_tear_down)
+UNIT_FIXTURE(struct bed, snapshot_processes_set_up, snapshot_processes_tear_down)
 
 static int write_version(const struct bed *bed, unsigned version)
 {
@@ -150,9 +143,8 @@ static void wait_us(unsigned us)
     (void)ppoll(NULL, 0, &time, NULL); /* a moment at random: sooner will do as well */
 }
 
-UNIT_TEST(test_kills)
+UNIT_TEST_ON(test_kills, struct bed *bed)
 {
-    struct bed *bed = *state;
     enum { LATEST_US = 4000 }; /* a few versions */
     unsigned in_the_middle = 0;
     assert_int_equal(write_version(bed, 0), 0);
@@ -173,9 +165,8 @@ UNIT_TEST(test_kills)
 
 /* ---- Several ---- */
 
-UNIT_TEST(test_writers)
+UNIT_TEST_ON(test_writers, struct bed *bed)
 {
-    struct bed *bed = *state;
     unsigned running = WRITERS;
     assert_int_equal(write_version(bed, 0), 0);
     for (unsigned i = 0; i < WRITERS; i++) {

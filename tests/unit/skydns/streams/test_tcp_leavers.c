@@ -18,25 +18,20 @@ static void tcp_leavers_on_leaver(void *data, struct tcp_ref connection)
     assert_int_equal(connection.generation, 7);
 }
 
-static int tcp_leavers_setup(void **state)
+static void tcp_leavers_setup(struct fixture *f)
 {
-    static struct fixture f;
-    f = (struct fixture){.loop = ev_loop_new(EVFLAG_AUTO)};
-    f.leavers = tcp_leavers_new(f.loop, tcp_leavers_on_leaver, &f);
-    *state = &f;
-    return 0;
+    *f = (struct fixture){.loop = ev_loop_new(EVFLAG_AUTO)};
+    f->leavers = tcp_leavers_new(f->loop, tcp_leavers_on_leaver, f);
 }
 
-static int tcp_leavers_teardown(void **state)
+static void tcp_leavers_teardown(struct fixture *f)
 {
-    struct fixture *f = *state;
     test_clock_run();
     tcp_leavers_free(f->leavers);
     ev_loop_destroy(f->loop);
-    return 0;
 }
 
-UNIT_TESTS_EACH(tcp_leavers_setup, tcp_leavers_teardown)
+UNIT_FIXTURE(struct fixture, tcp_leavers_setup, tcp_leavers_teardown)
 
 static bool streams_tcp_leavers_take(struct fixture *f, uint32_t slot)
 {
@@ -50,9 +45,8 @@ static void streams_tcp_leavers_learn(struct fixture *f, unsigned times)
     }
 }
 
-UNIT_TEST(test_learns_from_those_before)
+UNIT_TEST_ON(test_learns_from_those_before, struct fixture *f)
 {
-    struct fixture *f = *state;
     assert_false(streams_tcp_leavers_take(f, 0));
     streams_tcp_leavers_learn(f, TCP_LEAVERS_LEARNT - 1);
     assert_false(streams_tcp_leavers_take(f, 0));
@@ -66,9 +60,8 @@ UNIT_TEST(test_learns_from_those_before)
     assert_int_equal(f->next, 2);
 }
 
-UNIT_TEST(test_comes_back_in_turn_and_not_early)
+UNIT_TEST_ON(test_comes_back_in_turn_and_not_early, struct fixture *f)
 {
-    struct fixture *f = *state;
     streams_tcp_leavers_learn(f, TCP_LEAVERS_LEARNT);
     test_clock_stop();
     for (int round = 0; round < 3; round++) { /* the ring wraps around */
@@ -86,10 +79,9 @@ UNIT_TEST(test_comes_back_in_turn_and_not_early)
 }
 
 /* A wall clock that is set back delays none: here it falls behind by a minute. */
-UNIT_TEST(test_whatever_the_wall_clock_says)
+UNIT_TEST_ON(test_whatever_the_wall_clock_says, struct fixture *f)
 {
     enum { MINUTE_MS = 60000 };
-    struct fixture *f = *state;
     streams_tcp_leavers_learn(f, TCP_LEAVERS_LEARNT);
     test_clock_stop();
     assert_true(streams_tcp_leavers_take(f, 0));
@@ -98,9 +90,8 @@ UNIT_TEST(test_whatever_the_wall_clock_says)
     assert_int_equal(f->next, 1);
 }
 
-UNIT_TEST(test_freed_while_one_is_out)
+UNIT_TEST_ON(test_freed_while_one_is_out, struct fixture *f)
 {
-    struct fixture *f = *state;
     streams_tcp_leavers_learn(f, TCP_LEAVERS_LEARNT);
     assert_true(streams_tcp_leavers_take(f, 0));
     tcp_leavers_free(f->leavers);

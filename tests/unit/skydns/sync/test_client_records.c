@@ -28,9 +28,8 @@ static const char *client_records_described(const struct fixture *f, const char 
     return text;
 }
 
-UNIT_TEST(test_a_record_describes_its_client)
+UNIT_TEST_ON(test_a_record_describes_its_client, struct fixture *f)
 {
-    struct fixture *f = *state;
     start(f);
     mark(REC, "10-0-0-1", WEB);
     assert_string_equal(client_records_described(f, "10.0.0.1"), ""); /* not committed */
@@ -52,9 +51,8 @@ UNIT_TEST(test_a_record_describes_its_client)
 }
 
 /* Neither source outdoes the other: both change, one after the other. */
-UNIT_TEST(test_a_record_and_pods_must_agree)
+UNIT_TEST_ON(test_a_record_and_pods_must_agree, struct fixture *f)
 {
-    struct fixture *f = *state;
     start(f);
     mark(REC, "10-0-0-1", WEB);
     end(REC, false);
@@ -79,7 +77,7 @@ UNIT_TEST(test_a_record_and_pods_must_agree)
     assert_string_equal(client_records_described(f, "10.0.0.1"), "y c - -");
 }
 
-UNIT_TEST(test_records_that_are_of_no_use)
+UNIT_TEST_ON(test_records_that_are_of_no_use, struct fixture *f)
 {
     static const char *const values[] = {
         "",
@@ -96,7 +94,6 @@ UNIT_TEST(test_records_that_are_of_no_use)
         "{\"namespace\":\"a\",\"zone\":\"\\\"\"}",
         "{\"namespace\":\"a\",\"namespace\":\"b\"}",
     };
-    struct fixture *f = *state;
     char value[400] = "{\"namespace\":\"a\",\"pod\":\"";
     start(f);
     for (size_t i = 0; i < ARRAY_LEN(values); i++) {
@@ -125,9 +122,8 @@ UNIT_TEST(test_records_that_are_of_no_use)
 
 /* A full read removes what it does not tell of, unless it keeps old keys; one that is not finished
  * changes nothing. */
-UNIT_TEST(test_client_records_read_again)
+UNIT_TEST_ON(test_client_records_read_again, struct fixture *f)
 {
-    struct fixture *f = *state;
     start(f);
     mark(REC, "10-0-0-1", WEB);
     mark(REC, "10-0-0-2", WEB);
@@ -150,9 +146,8 @@ UNIT_TEST(test_client_records_read_again)
 }
 
 /* Two clusters' clients, with one index. */
-UNIT_TEST(test_records_of_two_domains)
+UNIT_TEST_ON(test_records_of_two_domains, struct fixture *f)
 {
-    struct fixture *f = *state;
     set(f, true, 2);
     read_none(NODES);
     read_none(NODES_B);
@@ -175,10 +170,9 @@ UNIT_TEST(test_records_of_two_domains)
 
 /* Until they are read, an address may be of another namespace than its pod's key says; once etcd
  * denies reading them, it goes on without. */
-UNIT_TEST(test_denied_records)
+UNIT_TEST_ON(test_denied_records, struct fixture *f)
 {
     const struct err denied = {.code = ERR_REFUSED, .msg = "permission denied"};
-    struct fixture *f = *state;
     struct buf why;
     buf_init(&why, 1024);
     has_no_records = false;
@@ -198,9 +192,8 @@ UNIT_TEST(test_denied_records)
     buf_fini(&why);
 }
 
-UNIT_TEST(test_saved_records)
+UNIT_TEST_ON(test_saved_records, struct fixture *f)
 {
-    struct fixture *f = *state;
     struct buf saved, saved_records;
     buf_init(&saved, SIZE_MAX);
     buf_init(&saved_records, SIZE_MAX);
@@ -244,9 +237,8 @@ UNIT_TEST(test_saved_records)
 }
 
 /* Off and on again, nothing of them is left. */
-UNIT_TEST(test_records_off_and_on)
+UNIT_TEST_ON(test_records_off_and_on, struct fixture *f)
 {
-    struct fixture *f = *state;
     start(f);
     mark(REC, "10-0-0-1", WEB);
     end(REC, false);
@@ -258,10 +250,9 @@ UNIT_TEST(test_records_off_and_on)
 }
 
 /* A hundred thousand, with the pods' keys of the same addresses. */
-UNIT_TEST(test_memory_of_records)
+UNIT_TEST_ON(test_memory_of_records, struct fixture *f)
 {
     enum { COUNT = 100000, BYTES_MAX = 160 };
-    struct fixture *f = *state;
     char label[32], value[200];
     start(f);
     for (unsigned i = 0; i < COUNT; i++) {

@@ -4,9 +4,8 @@
 
 UNIT_TESTS_EACH(setup, teardown)
 
-UNIT_TEST(test_pods)
+UNIT_TEST_ON(test_pods, struct fixture *f)
 {
-    struct fixture *f = *state;
     start(f);
     pod(f, "h.10-0-0-1.x.pod.a.test.", "10.0.0.1");
     assert_string_equal(who(f, "10.0.0.1"), "x");
@@ -22,7 +21,7 @@ UNIT_TEST(test_pods)
 }
 
 /* Neither too few labels nor too many, neither in another tree nor with capitals. */
-UNIT_TEST(test_names_of_no_pod)
+UNIT_TEST_ON(test_names_of_no_pod, struct fixture *f)
 {
     static const char *const names[] = {
         "x.pod.a.test.",
@@ -35,7 +34,6 @@ UNIT_TEST(test_names_of_no_pod)
         "h.10-0-0-9.x.pod.A.test.",
         "10-0-0-9.xpod.a.test.",
     };
-    struct fixture *f = *state;
     start(f);
     for (size_t i = 0; i < ARRAY_LEN(names); i++) {
         pod(f, names[i], "10.0.0.9");
@@ -50,9 +48,8 @@ UNIT_TEST(test_names_of_no_pod)
     }
 }
 
-UNIT_TEST(test_nobody_before_node_addresses_are_known)
+UNIT_TEST_ON(test_nobody_before_node_addresses_are_known, struct fixture *f)
 {
-    struct fixture *f = *state;
     pod(f, "h.10-0-0-1.x.pod.a.test.", "10.0.0.1");
     set(f, true, 1);
     assert_string_equal(who(f, "10.0.0.1"), "");
@@ -67,9 +64,8 @@ UNIT_TEST(test_nobody_before_node_addresses_are_known)
 }
 
 /* A name that is hidden may be one to show, until it is known which are. */
-UNIT_TEST(test_nothing_is_known_before_the_lists_are)
+UNIT_TEST_ON(test_nothing_is_known_before_the_lists_are, struct fixture *f)
 {
-    struct fixture *f = *state;
     assert_true(clients_are_settled(f->clients)); /* off */
     set(f, true, 1);
     read_none(NODES);
@@ -81,9 +77,8 @@ UNIT_TEST(test_nothing_is_known_before_the_lists_are)
     assert_int_equal(f->told, 0); /* there are none */
 }
 
-UNIT_TEST(test_node_addresses)
+UNIT_TEST_ON(test_node_addresses, struct fixture *f)
 {
-    struct fixture *f = *state;
     start(f);
     pod(f, "h.10-0-0-1.x.pod.a.test.", "10.0.0.1");
     mark(NODES, "10-0-0-1", "{\"host\":\"10.0.0.1\"}");
@@ -105,9 +100,8 @@ UNIT_TEST(test_node_addresses)
 }
 
 /* kube2sky cannot know the pods: what it wrote of them may be another pod's. */
-UNIT_TEST(test_an_address_for_all)
+UNIT_TEST_ON(test_an_address_for_all, struct fixture *f)
 {
-    struct fixture *f = *state;
     start(f);
     pod(f, "h.10-0-0-1.x.pod.a.test.", "10.0.0.1");
     assert_string_equal(who(f, "10.0.0.1"), "x");
@@ -124,9 +118,8 @@ UNIT_TEST(test_an_address_for_all)
 }
 
 /* A read that is not finished takes nothing away; one that keeps old keys takes nothing away. */
-UNIT_TEST(test_node_addresses_read_again)
+UNIT_TEST_ON(test_node_addresses_read_again, struct fixture *f)
 {
-    struct fixture *f = *state;
     start(f);
     pod(f, "h.10-0-0-1.x.pod.a.test.", "10.0.0.1");
     mark(NODES, "10-0-0-1", "{\"host\":\"10.0.0.1\"}");
@@ -145,9 +138,8 @@ UNIT_TEST(test_node_addresses_read_again)
 }
 
 /* Between the puts of a version and its commit, everything may be read again. */
-UNIT_TEST(test_marks_while_a_version_is_built)
+UNIT_TEST_ON(test_marks_while_a_version_is_built, struct fixture *f)
 {
-    struct fixture *f = *state;
     pod(f, "h.10-0-0-1.x.pod.a.test.", "10.0.0.1");
     put(f, "h.10-0-0-1.x.pod.a.test.", "");
     put(f, "h.10-0-0-2.y.pod.a.test.", "10.0.0.2");
@@ -167,9 +159,8 @@ UNIT_TEST(test_marks_while_a_version_is_built)
     assert_string_equal(who(f, "10.0.0.2"), "y");
 }
 
-UNIT_TEST(test_one_version_changes_a_name_often)
+UNIT_TEST_ON(test_one_version_changes_a_name_often, struct fixture *f)
 {
-    struct fixture *f = *state;
     start(f);
     put(f, "h.10-0-0-1.x.pod.a.test.", "10.0.0.1");
     put(f, "h.10-0-0-1.x.pod.a.test.", "");
@@ -184,9 +175,8 @@ UNIT_TEST(test_one_version_changes_a_name_often)
     assert_string_equal(who(f, "10.0.0.1"), "y");
 }
 
-UNIT_TEST(test_more_changes_than_are_noted)
+UNIT_TEST_ON(test_more_changes_than_are_noted, struct fixture *f)
 {
-    struct fixture *f = *state;
     start(f);
     pod(f, "h.10-0-0-1.x.pod.a.test.", "10.0.0.1");
     for (unsigned i = 0; i < CLIENT_PODS_NOTED_MAX + 10; i++) {
@@ -204,9 +194,8 @@ UNIT_TEST(test_more_changes_than_are_noted)
 }
 
 /* Acts as after a compaction: keys that are not put again are gone. */
-UNIT_TEST(test_records_read_again)
+UNIT_TEST_ON(test_records_read_again, struct fixture *f)
 {
-    struct fixture *f = *state;
     start(f);
     pod(f, "h.10-0-0-1.x.pod.a.test.", "10.0.0.1");
     pod(f, "h.10-0-0-2.y.pod.a.test.", "10.0.0.2");
@@ -222,9 +211,8 @@ UNIT_TEST(test_records_read_again)
 }
 
 /* The pods of a domain of which this is not known yet identify nobody, and conflict with others. */
-UNIT_TEST(test_two_domains)
+UNIT_TEST_ON(test_two_domains, struct fixture *f)
 {
-    struct fixture *f = *state;
     set(f, true, 2);
     read_none(NODES);
     pod(f, "h.10-0-0-1.x.pod.a.test.", "10.0.0.1");
@@ -248,9 +236,8 @@ UNIT_TEST(test_two_domains)
     assert_string_equal(who(f, "10.0.0.3"), "");
 }
 
-UNIT_TEST(test_off_and_on)
+UNIT_TEST_ON(test_off_and_on, struct fixture *f)
 {
-    struct fixture *f = *state;
     pod(f, "h.10-0-0-1.x.pod.a.test.", "10.0.0.1");
     set(f, false, 1);
     assert_int_equal(started, 0);
@@ -269,9 +256,8 @@ UNIT_TEST(test_off_and_on)
     assert_string_equal(who(f, "10.0.0.1"), "");
 }
 
-UNIT_TEST(test_lists)
+UNIT_TEST_ON(test_lists, struct fixture *f)
 {
-    struct fixture *f = *state;
     set(f, true, 2);
     assert_int_equal(f->told, 0);
     begin(VIS, false);
@@ -321,7 +307,7 @@ static bool is_remembered(const struct fixture *f, const char *key, const char *
     return wanted.is_found;
 }
 
-UNIT_TEST(test_values_of_no_use)
+UNIT_TEST_ON(test_values_of_no_use, struct fixture *f)
 {
     static const char *const bad[] = {"",
                                       "{",
@@ -331,7 +317,6 @@ UNIT_TEST(test_values_of_no_use)
                                       "{\"host\":\"10.0.0.1 \"}",
                                       "{\"host\":7}",
                                       "10.0.0.1"};
-    struct fixture *f = *state;
     start(f);
     pod(f, "h.10-0-0-1.x.pod.a.test.", "10.0.0.1");
     for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
@@ -359,9 +344,8 @@ UNIT_TEST(test_values_of_no_use)
     assert_int_equal(broken_count(f->broken), 0);
 }
 
-UNIT_TEST(test_long_lists)
+UNIT_TEST_ON(test_long_lists, struct fixture *f)
 {
-    struct fixture *f = *state;
     char *text = calloc(1, CLIENT_MARKS_LIST_MAX + 1);
     assert_non_null(text);
     memset(text, ',', CLIENT_MARKS_LIST_MAX + 1);
@@ -394,10 +378,9 @@ static void count_listed(void *data, const struct visible_namespace *listed, siz
 }
 
 /* Nor for the sake of longer ones, whatever came first. */
-UNIT_TEST(test_short_lists_are_never_left_out)
+UNIT_TEST_ON(test_short_lists_are_never_left_out, struct fixture *f)
 {
     enum { FULL = CLIENT_MARKS_LISTS_MAX / CLIENT_MARKS_LIST_MAX };
-    struct fixture *f = *state;
     char *text = calloc(1, CLIENT_MARKS_LIST_MAX), label[16];
     char expected[16];
     struct buf why;
@@ -431,9 +414,8 @@ UNIT_TEST(test_short_lists_are_never_left_out)
 }
 
 /* It is not known which pods share their address, then. */
-UNIT_TEST(test_more_addresses_than_are_kept)
+UNIT_TEST_ON(test_more_addresses_than_are_kept, struct fixture *f)
 {
-    struct fixture *f = *state;
     start(f);
     pod(f, "h.10-0-0-1.x.pod.a.test.", "10.0.0.1");
     for (unsigned i = 0; i <= CLIENT_MARKS_ADDRESSES_MAX; i++) {
@@ -460,9 +442,8 @@ static void clients_refuse(const char *prefix)
 }
 
 /* One line, and another try in 10 s; others still know what they know. */
-UNIT_TEST(test_denied)
+UNIT_TEST_ON(test_denied, struct fixture *f)
 {
-    struct fixture *f = *state;
     struct buf saved;
     set(f, true, 2);
     read_none(NODES_B);
@@ -493,9 +474,8 @@ UNIT_TEST(test_denied)
 /* Content that was read before counts until it is denied for the second time; then nobody is
  * identified and nothing shown. Reading again restores it. */
 /* A waiter for knowledge of clients hears of the last denial, too. */
-UNIT_TEST(test_denied_last)
+UNIT_TEST_ON(test_denied_last, struct fixture *f)
 {
-    struct fixture *f = *state;
     set(f, true, 1);
     read_none(VIS);
     assert_false(clients_are_settled(f->clients));
@@ -505,9 +485,8 @@ UNIT_TEST(test_denied_last)
     assert_int_equal(f->changed, changes + 1);
 }
 
-UNIT_TEST(test_denied_after_the_start)
+UNIT_TEST_ON(test_denied_after_the_start, struct fixture *f)
 {
-    struct fixture *f = *state;
     start(f);
     pod(f, "h.10-0-0-1.x.pod.a.test.", "10.0.0.1");
     mark(VIS, "y", "x");
@@ -549,9 +528,8 @@ static void clients_catch_up(const char *prefix)
     mirror->config.caught_up(mirror->config.data);
 }
 
-UNIT_TEST(test_saved)
+UNIT_TEST_ON(test_saved, struct fixture *f)
 {
-    struct fixture *f = *state;
     struct buf saved;
     buf_init(&saved, SIZE_MAX);
     assert_true(clients_save(f->clients, &saved)); /* off: nothing */
@@ -609,9 +587,8 @@ UNIT_TEST(test_saved)
 }
 
 /* It holds for the first domains alone: later ones are asked of etcd. */
-UNIT_TEST(test_saved_of_others)
+UNIT_TEST_ON(test_saved_of_others, struct fixture *f)
 {
-    struct fixture *f = *state;
     struct buf saved;
     buf_init(&saved, SIZE_MAX);
     start(f);

@@ -145,9 +145,8 @@ static void clients_model_step(struct fixture *f, struct model *model)
 
 UNIT_TESTS_EACH(setup, teardown)
 
-UNIT_TEST(test_model)
+UNIT_TEST_ON(test_model, struct fixture *f)
 {
-    struct fixture *f = *state;
     static struct model model;
     random_state = 1;
     unsigned identified = 0;

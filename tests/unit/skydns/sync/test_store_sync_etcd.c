@@ -167,10 +167,8 @@ static void store_sync_etcd_catch_up(struct fixture *f)
     loop_until(f->loop, store_sync_etcd_is_caught_up, f);
 }
 
-static int store_sync_etcd_setup(void **state)
+static void store_sync_etcd_setup(struct fixture *f)
 {
-    struct fixture *f = calloc(1, sizeof(*f));
-    assert_non_null(f);
     f->proc = etcd_proc_start();
     f->writer_loop = ev_loop_new(0);
     f->loop = ev_loop_new(0);
@@ -181,13 +179,10 @@ static int store_sync_etcd_setup(void **state)
                                  .call_timeout_ms = CALL_TIMEOUT_MS};
     assert_int_equal(etcd_new(&client, &f->writer, NULL), 0);
     store_sync_etcd_put(f, "/skydns/test/stays", "{\"host\":\"10.0.0.1\"}");
-    *state = f;
-    return 0;
 }
 
-static int store_sync_etcd_teardown(void **state)
+static void store_sync_etcd_teardown(struct fixture *f)
 {
-    struct fixture *f = *state;
     store_sync_stop(f->sync);
     publisher_free(f->publisher);
     etcd_free(f->etcd);
@@ -195,18 +190,15 @@ static int store_sync_etcd_teardown(void **state)
     ev_loop_destroy(f->loop);
     ev_loop_destroy(f->writer_loop);
     etcd_proc_free(f->proc);
-    free(f);
-    return 0;
 }
 
-UNIT_TESTS_EACH(store_sync_etcd_setup, store_sync_etcd_teardown)
+UNIT_FIXTURE(struct fixture, store_sync_etcd_setup, store_sync_etcd_teardown)
 UNIT_TESTS_NEED(etcd_proc_missing)
 
 /* ---- Tests ---- */
 
-UNIT_TEST(test_first_content)
+UNIT_TEST_ON(test_first_content, struct fixture *f)
 {
-    struct fixture *f = *state;
     store_sync_etcd_put(f, "/skydns/test/b", "{\"host\":");
     store_sync_etcd_put(f, "/skydns/config", "{\"domain\":\"test.\"}");
     store_sync_etcd_put(f, "/skydnsx/test/c", "{\"host\":\"10.0.0.3\"}");
@@ -223,9 +215,8 @@ UNIT_TEST(test_first_content)
 }
 
 /* More than two pages of the mirror. */
-UNIT_TEST(test_many_keys)
+UNIT_TEST_ON(test_many_keys, struct fixture *f)
 {
-    struct fixture *f = *state;
     enum { TXNS = 90, KEYS = TXNS * ETCD_TXN_OPS_MAX };
     static char keys[ETCD_TXN_OPS_MAX][64], values[ETCD_TXN_OPS_MAX][64];
     struct etcd_op ops[ETCD_TXN_OPS_MAX];
@@ -251,9 +242,8 @@ UNIT_TEST(test_many_keys)
     }
 }
 
-UNIT_TEST(test_changes)
+UNIT_TEST_ON(test_changes, struct fixture *f)
 {
-    struct fixture *f = *state;
     static const struct {
         const char *value; /* NULL: deleted */
         const char *want;
@@ -280,9 +270,8 @@ UNIT_TEST(test_changes)
 }
 
 /* One transaction is one version: readers never see one name without the other. */
-UNIT_TEST(test_a_revision_comes_whole)
+UNIT_TEST_ON(test_a_revision_comes_whole, struct fixture *f)
 {
-    struct fixture *f = *state;
     store_sync_etcd_start_sync(f);
     until_ready(f);
     uint64_t published = store_sync_counts(f->sync).published;
@@ -301,9 +290,8 @@ UNIT_TEST(test_a_revision_comes_whole)
     assert_int_equal(store_sync_counts(f->sync).published, published + 1);
 }
 
-UNIT_TEST(test_kill_and_restart)
+UNIT_TEST_ON(test_kill_and_restart, struct fixture *f)
 {
-    struct fixture *f = *state;
     store_sync_etcd_start_sync(f);
     until_ready(f);
     etcd_proc_kill(f->proc);
@@ -318,9 +306,8 @@ UNIT_TEST(test_kill_and_restart)
     assert_true(store_sync_is_ready(f->sync));
 }
 
-UNIT_TEST(test_compaction_while_away)
+UNIT_TEST_ON(test_compaction_while_away, struct fixture *f)
 {
-    struct fixture *f = *state;
     store_sync_etcd_put(f, "/skydns/test/goes", "{\"host\":\"10.0.0.9\"}");
     store_sync_etcd_put(f, "/skydns/test/changes", "{\"host\":\"10.0.0.2\"}");
     store_sync_etcd_start_sync(f);
@@ -434,9 +421,8 @@ static void store_sync_etcd_put_all(struct fixture *f)
 }
 
 /* Etcd is away; it comes back with changes, and only those are asked for. */
-UNIT_TEST(test_only_what_has_changed)
+UNIT_TEST_ON(test_only_what_has_changed, struct fixture *f)
 {
-    struct fixture *f = *state;
     struct snapshot_content content;
     store_sync_etcd_put_all(f);
     store_sync_etcd_start_sync(f);
@@ -477,9 +463,8 @@ UNIT_TEST(test_only_what_has_changed)
     assert_int_equal(f->zones, 2);
 }
 
-UNIT_TEST(test_saved_then_compacted)
+UNIT_TEST_ON(test_saved_then_compacted, struct fixture *f)
 {
-    struct fixture *f = *state;
     struct snapshot_content content;
     store_sync_etcd_put_all(f);
     store_sync_etcd_start_sync(f);
@@ -498,9 +483,8 @@ UNIT_TEST(test_saved_then_compacted)
 }
 
 /* Nothing goes until its writer has written all again. */
-UNIT_TEST(test_saved_then_emptied)
+UNIT_TEST_ON(test_saved_then_emptied, struct fixture *f)
 {
-    struct fixture *f = *state;
     struct snapshot_content content;
     store_sync_etcd_put_all(f);
     store_sync_etcd_start_sync(f);
@@ -533,9 +517,8 @@ UNIT_TEST(test_saved_then_emptied)
 }
 
 /* An older copy of the same store lacks what was written since. */
-UNIT_TEST(test_saved_then_restored)
+UNIT_TEST_ON(test_saved_then_restored, struct fixture *f)
 {
-    struct fixture *f = *state;
     struct snapshot_content content;
     store_sync_etcd_put_all(f);
     etcd_proc_terminate(f->proc);
@@ -557,9 +540,8 @@ UNIT_TEST(test_saved_then_restored)
 }
 
 /* Restores store keys of a second domain, too: one that has gone, and one that comes. */
-UNIT_TEST(test_saved_store_keys)
+UNIT_TEST_ON(test_saved_store_keys, struct fixture *f)
 {
-    struct fixture *f = *state;
     struct snapshot_content content;
     store_sync_etcd_put_all(f);
     store_sync_etcd_put(f, "/kube2sky/other/store", "one");
@@ -652,9 +634,8 @@ static bool is_lease_known(const void *data)
 static const char pod_key[] = "/skydns/test/pod/x/10-1-0-1/h";
 static const char pod_value[] = "{\"host\":\"10.1.0.1\"}";
 
-UNIT_TEST(test_clients)
+UNIT_TEST_ON(test_clients, struct fixture *f)
 {
-    struct fixture *f = *state;
     f->wants_clients = CLIENTS_FOR_ANSWERS;
     store_sync_etcd_put(f, pod_key, pod_value);
     store_sync_etcd_start_sync(f);
@@ -684,10 +665,9 @@ static bool lacks_pod(const void *data)
 
 /* A record that the store lacks since its lease has ended, as far as the snapshot knows, and that
  * comes back without an event. */
-UNIT_TEST(test_a_client_with_a_lease)
+UNIT_TEST_ON(test_a_client_with_a_lease, struct fixture *f)
 {
     enum { TTL_S = 600 };
-    struct fixture *f = *state;
     struct snapshot_content content;
     f->wants_clients = CLIENTS_FOR_ANSWERS;
     put_leased(f, pod_key, pod_value, TTL_S);

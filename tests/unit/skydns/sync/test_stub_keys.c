@@ -96,10 +96,8 @@ static void sync_stub_keys_set(struct fixture *f, bool is_on, const char *first,
     stub_keys_set(f->keys, is_on, domains, second ? 2 : 1);
 }
 
-static int stub_keys_setup(void **state)
+static void stub_keys_setup(struct fixture *f)
 {
-    struct fixture *f = calloc(1, sizeof(*f));
-    assert_non_null(f);
     record_json_use_xalloc();
     f->writer = store_writer_new();
     f->broken = broken_new();
@@ -108,21 +106,16 @@ static int stub_keys_setup(void **state)
                                                        .changed = stub_keys_on_changed,
                                                        .data = f});
     sync_stub_keys_set(f, true, "cluster.local", NULL);
-    *state = f;
-    return 0;
 }
 
-static int stub_keys_teardown(void **state)
+static void stub_keys_teardown(struct fixture *f)
 {
-    struct fixture *f = *state;
     stub_keys_free(f->keys);
     broken_free(f->broken);
     store_writer_free(f->writer);
-    free(f);
-    return 0;
 }
 
-UNIT_TESTS_EACH(stub_keys_setup, stub_keys_teardown)
+UNIT_FIXTURE(struct fixture, stub_keys_setup, stub_keys_teardown)
 
 static void assert_zones(const struct fixture *f, unsigned told, const char *want)
 {
@@ -132,9 +125,8 @@ static void assert_zones(const struct fixture *f, unsigned told, const char *wan
 
 #define STUB "local/cluster/dns/stub/"
 
-UNIT_TEST(test_zones_of_keys)
+UNIT_TEST_ON(test_zones_of_keys, struct fixture *f)
 {
-    struct fixture *f = *state;
     stub_keys_put(f, STUB "local/acme/1", "{'host':'10.0.0.1','port':5353}");
     stub_keys_put(f, STUB "local/acme/2", "{'host':'fd00::2','port':0}");
     stub_keys_put(f, STUB "local/acme/3", "{'host':'10.0.0.1','port':5353,'text':'the same'}");
@@ -151,9 +143,8 @@ UNIT_TEST(test_zones_of_keys)
 }
 
 /* Only what changes is told. */
-UNIT_TEST(test_following)
+UNIT_TEST_ON(test_following, struct fixture *f)
 {
-    struct fixture *f = *state;
     sync_stub_keys_follow(f);
     assert_int_equal(f->told, 0); /* none, as at first */
     stub_keys_put(f, "local/cluster/web", "{'host':'10.0.0.9'}");
@@ -191,9 +182,8 @@ static void put_garbage(struct fixture *f, const char *key)
 }
 
 /* The zone of garbage has no nameserver, instead of the general ones. */
-UNIT_TEST(test_values_that_are_no_records)
+UNIT_TEST_ON(test_values_that_are_no_records, struct fixture *f)
 {
-    struct fixture *f = *state;
     struct dname name;
     put_garbage(f, STUB "local/Acme/1");
     put_garbage(f, STUB "local/cluster/1");
@@ -215,9 +205,8 @@ UNIT_TEST(test_values_that_are_no_records)
 }
 
 /* However often it is said before a version is followed. */
-UNIT_TEST(test_turned_off_twice)
+UNIT_TEST_ON(test_turned_off_twice, struct fixture *f)
 {
-    struct fixture *f = *state;
     stub_keys_put(f, STUB "local/acme/1", "{'host':'10.0.0.1'}");
     sync_stub_keys_follow(f);
     sync_stub_keys_set(f, false, "cluster.local", NULL);
@@ -228,9 +217,8 @@ UNIT_TEST(test_turned_off_twice)
 }
 
 /* A Service's addresses are followed; the order is theirs, not that of the tree. */
-UNIT_TEST(test_names_as_hosts)
+UNIT_TEST_ON(test_names_as_hosts, struct fixture *f)
 {
-    struct fixture *f = *state;
     stub_keys_put(f, STUB "local/acme/1", "{'host':'Dns.corp.svc.cluster.local.','port':5353}");
     sync_stub_keys_follow(f);
     assert_zones(f, 1, "acme.local.= ");
@@ -271,7 +259,7 @@ static bool see_reason(void *data, const struct broken_key *key)
     return true;
 }
 
-UNIT_TEST(test_keys_of_no_use)
+UNIT_TEST_ON(test_keys_of_no_use, struct fixture *f)
 {
     static const struct {
         const char *key;
@@ -284,7 +272,6 @@ UNIT_TEST(test_keys_of_no_use)
         {STUB "local/cluster/1", "{'host':'10.0.0.1'}", "its zone is one of the domains"},
         {STUB "root", "{'host':'10.0.0.1'}", "the root is not a stub zone"},
     };
-    struct fixture *f = *state;
     struct log_capture capture;
     struct reasons reasons = {{0}};
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
@@ -316,9 +303,8 @@ UNIT_TEST(test_keys_of_no_use)
 }
 
 /* Off: no zones, nothing broken, nothing looked at. */
-UNIT_TEST(test_off_and_on)
+UNIT_TEST_ON(test_off_and_on, struct fixture *f)
 {
-    struct fixture *f = *state;
     sync_stub_keys_set(f, false, "cluster.local", NULL);
     stub_keys_put(f, STUB "local/acme/1", "{'host':'10.0.0.1'}");
     stub_keys_put(f, STUB "local/acme/2", "{'text':'x'}");
@@ -334,9 +320,8 @@ UNIT_TEST(test_off_and_on)
     assert_int_equal(broken_count(f->broken), 0);
 }
 
-UNIT_TEST(test_domains)
+UNIT_TEST_ON(test_domains, struct fixture *f)
 {
-    struct fixture *f = *state;
     stub_keys_put(f, STUB "local/acme/1", "{'host':'10.0.0.1'}");
     stub_keys_put(f, STUB "test/other/1", "{'host':'10.0.0.2'}");
     stub_keys_put(f, "test/other/dns/stub/local/acme/2", "{'host':'10.0.0.3'}");
@@ -351,10 +336,9 @@ UNIT_TEST(test_domains)
 }
 
 /* Zones and upstreams are taken as far as there is room for. */
-UNIT_TEST(test_limits)
+UNIT_TEST_ON(test_limits, struct fixture *f)
 {
     enum { BEYOND = 3 };
-    struct fixture *f = *state;
     char key[128], value[64];
     for (unsigned i = 0; i < ZONE_SERVERS_MAX + BEYOND; i++) {
         (void)snprintf(key, sizeof(key), STUB "a/%02u", i);

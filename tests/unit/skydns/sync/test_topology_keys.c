@@ -41,9 +41,8 @@ static void start_with_topology(struct fixture *f)
     read_none(TOP);
 }
 
-UNIT_TEST(test_zones_follow_the_keys)
+UNIT_TEST_ON(test_zones_follow_the_keys, struct fixture *f)
 {
-    struct fixture *f = *state;
     start_with_topology(f);
     assert_string_equal(topology_zone_of(f, "web.prod.svc.a.test.", "10.1.0.5"), "");
     mark(TOP, "prod/web", WEB);
@@ -67,9 +66,8 @@ UNIT_TEST(test_zones_follow_the_keys)
     assert_string_equal(topology_zone_of(f, "db.prod.svc.a.test.", "10.1.0.5"), "");
 }
 
-UNIT_TEST(test_on_and_off)
+UNIT_TEST_ON(test_on_and_off, struct fixture *f)
 {
-    struct fixture *f = *state;
     start_with_topology(f);
     mark(TOP, "prod/web", WEB);
     end(TOP, false);
@@ -80,7 +78,7 @@ UNIT_TEST(test_on_and_off)
     assert_non_null(found_service(f, "web.prod.svc.a.test."));
 }
 
-UNIT_TEST(test_values_of_no_use)
+UNIT_TEST_ON(test_values_of_no_use, struct fixture *f)
 {
     static const char *const values[] = {
         "",
@@ -94,7 +92,6 @@ UNIT_TEST(test_values_of_no_use)
         "{\"10.1.0.5\":\"eu-1a\",}",
         "{\"10.1.0.5\":\"eu-1a\"} x",
     };
-    struct fixture *f = *state;
     start_with_topology(f);
     for (size_t i = 0; i < ARRAY_LEN(values); i++) {
         mark(TOP, "prod/web", WEB);
@@ -168,9 +165,8 @@ UNIT_TEST(test_zones_beyond_the_limit_are_near)
     buf_fini(&value);
 }
 
-UNIT_TEST(test_saved_zones)
+UNIT_TEST_ON(test_saved_zones, struct fixture *f)
 {
-    struct fixture *f = *state;
     struct buf saved;
     start_with_topology(f);
     buf_init(&saved, SIZE_MAX);

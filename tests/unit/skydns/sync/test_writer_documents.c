@@ -105,10 +105,8 @@ static const char *denied_text(const struct fixture *f)
     return text;
 }
 
-static int writer_documents_setup(void **state)
+static void writer_documents_setup(struct fixture *f)
 {
-    struct fixture *f = calloc(1, sizeof(*f));
-    assert_non_null(f);
     started = 0;
     f->loop = ev_loop_new(0);
     f->documents = writer_documents_new(
@@ -117,23 +115,18 @@ static int writer_documents_setup(void **state)
                                           .stale_max_ms = 5000,
                                           .changed = writer_documents_on_changed,
                                           .data = f});
-    *state = f;
-    return 0;
 }
 
-static int writer_documents_teardown(void **state)
+static void writer_documents_teardown(struct fixture *f)
 {
-    struct fixture *f = *state;
     writer_documents_free(f->documents);
     for (unsigned i = 0; i < started; i++) {
         assert_true(mirrors[i].config.is_one_key && !mirrors[i].is_running);
     }
     ev_loop_destroy(f->loop);
-    free(f);
-    return 0;
 }
 
-UNIT_TESTS_EACH(writer_documents_setup, writer_documents_teardown)
+UNIT_FIXTURE(struct fixture, writer_documents_setup, writer_documents_teardown)
 
 static void assert_told(const struct fixture *f, unsigned told, const char *want)
 {
@@ -143,9 +136,8 @@ static void assert_told(const struct fixture *f, unsigned told, const char *want
 
 static const char key[] = "/kube2sky/a.test/config";
 
-UNIT_TEST(test_a_document_is_followed)
+UNIT_TEST_ON(test_a_document_is_followed, struct fixture *f)
 {
-    struct fixture *f = *state;
     set_domains(f, "a.test", NULL);
     const struct etcd_mirror *mirror = &mirrors[0];
     assert_string_equal(mirror->prefix, key);
@@ -173,9 +165,8 @@ UNIT_TEST(test_a_document_is_followed)
     assert_told(f, 5, "a.test. none");
 }
 
-UNIT_TEST(test_domains)
+UNIT_TEST_ON(test_domains, struct fixture *f)
 {
-    struct fixture *f = *state;
     set_domains(f, "a.test", "b.test");
     assert_int_equal(started, 2);
     writer_documents_put(&mirrors[1], "/kube2sky/b.test/config", "{}");
@@ -192,9 +183,8 @@ UNIT_TEST(test_domains)
 }
 
 /* So that whoever reads it sees that it is too long. */
-UNIT_TEST(test_a_document_that_is_too_long)
+UNIT_TEST_ON(test_a_document_that_is_too_long, struct fixture *f)
 {
-    struct fixture *f = *state;
     size_t len = WRITER_DOCUMENT_MAX + 10;
     char *text = malloc(len + 1);
     assert_non_null(text);
@@ -208,9 +198,8 @@ UNIT_TEST(test_a_document_that_is_too_long)
 }
 
 /* Not asked for every second; what was known of it stays. */
-UNIT_TEST(test_a_document_that_may_not_be_read)
+UNIT_TEST_ON(test_a_document_that_may_not_be_read, struct fixture *f)
 {
-    struct fixture *f = *state;
     struct log_capture capture;
     const struct err away = {.code = ERR_UNAVAILABLE, .msg = "away"},
                      denied = {.code = ERR_REFUSED, .msg = "permission denied"};
@@ -270,9 +259,8 @@ static void assert_resumes(const struct etcd_mirror *mirror, const char *saved)
 }
 
 /* Known at once, and not told again by an etcd that has the same. */
-UNIT_TEST(test_documents_over_a_restart)
+UNIT_TEST_ON(test_documents_over_a_restart, struct fixture *f)
 {
-    struct fixture *f = *state;
     set_domains(f, "a.test", "b.test");
     writer_documents_put(&mirrors[0], key, "{}");
     writer_documents_commit(&mirrors[0], true);
@@ -296,9 +284,8 @@ UNIT_TEST(test_documents_over_a_restart)
 }
 
 /* A document stays, like the records, until an etcd that came back empty is complete. */
-UNIT_TEST(test_a_document_that_another_etcd_lacks)
+UNIT_TEST_ON(test_a_document_that_another_etcd_lacks, struct fixture *f)
 {
-    struct fixture *f = *state;
     set_domains(f, "a.test", NULL);
     writer_documents_put(&mirrors[0], key, "{}");
     writer_documents_commit(&mirrors[0], true);
@@ -312,9 +299,8 @@ UNIT_TEST(test_a_document_that_another_etcd_lacks)
     assert_told(f, 2, "a.test. none");
 }
 
-UNIT_TEST(test_documents_that_cannot_be_saved)
+UNIT_TEST_ON(test_documents_that_cannot_be_saved, struct fixture *f)
 {
-    struct fixture *f = *state;
     const struct err denied = {.code = ERR_REFUSED, .msg = "permission denied"};
     struct buf saved;
     set_domains(f, "a.test", "b.test");
@@ -346,9 +332,8 @@ static void set_again(void *data, const struct dname *domain, struct slice value
 }
 
 /* Whoever learns of a document sets the same domains again. */
-UNIT_TEST(test_the_same_domains_from_inside)
+UNIT_TEST_ON(test_the_same_domains_from_inside, struct fixture *f)
 {
-    struct fixture *f = *state;
     struct buf saved;
     set_domains(f, "a.test", "b.test");
     writer_documents_put(&mirrors[0], key, "{}");
@@ -373,9 +358,8 @@ UNIT_TEST(test_the_same_domains_from_inside)
     assert_int_equal(started, 2);
 }
 
-UNIT_TEST(test_bytes_that_are_no_documents)
+UNIT_TEST_ON(test_bytes_that_are_no_documents, struct fixture *f)
 {
-    struct fixture *f = *state;
     struct buf saved;
     set_domains(f, "a.test", "b.test");
     writer_documents_put(&mirrors[0], key, "{}");

@@ -30,24 +30,19 @@ struct history_bed {
 
 static struct etcd_proc *proc;
 
-static int history_bed_begin(void **state)
+static void history_bed_begin(struct history_bed *b)
 {
-    static struct history_bed b;
-    b = (struct history_bed){.loop = ev_loop_new(0)};
-    b.etcd = sync_client(b.loop, etcd_proc_url(proc), CALL_TIMEOUT_MS);
-    *state = &b;
-    return 0;
+    *b = (struct history_bed){.loop = ev_loop_new(0)};
+    b->etcd = sync_client(b->loop, etcd_proc_url(proc), CALL_TIMEOUT_MS);
 }
 
-static int history_bed_end(void **state)
+static void history_bed_end(struct history_bed *b)
 {
-    struct history_bed *b = *state;
     test_clock_run();
     etcd_proc_resume(proc); /* of a test that failed */
     zone_history_free(b->history);
     etcd_free(b->etcd);
     ev_loop_destroy(b->loop);
-    return 0;
 }
 
 static int history_etcd_begin(void **state)
@@ -64,7 +59,7 @@ static int history_etcd_end(void **state)
 
 UNIT_TESTS_NEED(etcd_proc_missing)
 UNIT_TESTS_ONCE(history_etcd_begin, history_etcd_end)
-UNIT_TESTS_EACH(history_bed_begin, history_bed_end)
+UNIT_FIXTURE(struct history_bed, history_bed_begin, history_bed_end)
 
 static int64_t history_put(struct history_bed *b, const char *key)
 {
@@ -130,9 +125,8 @@ static void history_ask(struct history_bed *b, const char *prefix, int64_t revis
 }
 
 /* The last event of each zone, that of a removed key too; the longest zone has it. */
-UNIT_TEST(test_the_last_event_of_each_zone)
+UNIT_TEST_ON(test_the_last_event_of_each_zone, struct history_bed *b)
 {
-    struct history_bed *b = *state;
     (void)history_put(b, "/last/test/a/www");
     (void)history_put(b, "/last/test/a/sub/www");
     const int64_t reverse = history_put(b, "/last/arpa/in-addr/10/1/2/3");
@@ -145,9 +139,8 @@ UNIT_TEST(test_the_last_event_of_each_zone)
 }
 
 /* Later events are left to the caller, who watches them. */
-UNIT_TEST(test_later_events_do_not_count)
+UNIT_TEST_ON(test_later_events_do_not_count, struct history_bed *b)
 {
-    struct history_bed *b = *state;
     const int64_t www = history_put(b, "/later/test/a/www");
     const int64_t sub = history_put(b, "/later/test/a/sub/www");
     (void)history_put(b, "/later/test/a/www");
@@ -156,9 +149,8 @@ UNIT_TEST(test_later_events_do_not_count)
     history_expect(b, www, sub, 0);
 }
 
-UNIT_TEST(test_the_document_of_settings_changes_all_zones)
+UNIT_TEST_ON(test_the_document_of_settings_changes_all_zones, struct history_bed *b)
 {
-    struct history_bed *b = *state;
     (void)history_put(b, "/all/test/a/www");
     const int64_t config = history_put(b, "/all/config");
     const int64_t sub = history_put(b, "/all/test/a/sub/www");
@@ -169,9 +161,8 @@ UNIT_TEST(test_the_document_of_settings_changes_all_zones)
 
 /* Looks at the last nine revisions, or the last one, once the earlier ones are compacted. A zone
  * without an event in them changed just before. */
-UNIT_TEST(test_compacted_revisions)
+UNIT_TEST_ON(test_compacted_revisions, struct history_bed *b)
 {
-    struct history_bed *b = *state;
     int64_t sub = 0;
     (void)history_put(b, "/nearer/test/a/www");
     for (int i = 0; i < 100; i++) { /* more than 5000 / 8 / 8 */
@@ -187,9 +178,8 @@ UNIT_TEST(test_compacted_revisions)
 }
 
 /* Nothing is known when no span is short enough. */
-UNIT_TEST(test_all_revisions_compacted)
+UNIT_TEST_ON(test_all_revisions_compacted, struct history_bed *b)
 {
-    struct history_bed *b = *state;
     const int64_t www = history_put(b, "/none/test/a/www");
     etcd_proc_compact(proc, www);
     history_ask(b, "/none/", www);
@@ -250,9 +240,8 @@ static bool ends_in_time(struct history_bed *b, int64_t revision)
 
 /* An etcd that has confirmed the watch and sends no event has TIMEOUT_MS, not five times as long.
  * It confirms a second watch mostly after the first. */
-UNIT_TEST(test_no_event_in_time)
+UNIT_TEST_ON(test_no_event_in_time, struct history_bed *b)
 {
-    struct history_bed *b = *state;
     bool is_in_time = false;
     const int64_t revision = history_put(b, "/other/test/a/www");
     test_clock_stop();
@@ -263,9 +252,8 @@ UNIT_TEST(test_no_event_in_time)
 }
 
 /* One that says nothing has five times as long, and what comes then no longer counts. */
-UNIT_TEST(test_etcd_is_silent)
+UNIT_TEST_ON(test_etcd_is_silent, struct history_bed *b)
 {
-    struct history_bed *b = *state;
     const int64_t www = history_put(b, "/silent/test/a/www");
     etcd_proc_pause(proc);
     test_clock_stop();
@@ -280,9 +268,8 @@ UNIT_TEST(test_etcd_is_silent)
     assert_int_equal(b->done_count, 1);
 }
 
-UNIT_TEST(test_freed_before_its_end)
+UNIT_TEST_ON(test_freed_before_its_end, struct history_bed *b)
 {
-    struct history_bed *b = *state;
     const int64_t www = history_put(b, "/free/test/a/www");
     history_start(b, "/free/", www, CALL_TIMEOUT_MS);
     zone_history_free(b->history);

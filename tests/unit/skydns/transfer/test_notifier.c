@@ -33,9 +33,8 @@ static void notifier_on_guard(struct ev_loop *loop, ev_timer *timer, int revents
     fail_msg("timed out after %d s", TIMEOUT_S);
 }
 
-static int notifier_setup(void **state)
+static void notifier_setup(struct bed *bed)
 {
-    struct bed *bed = calloc(1, sizeof(*bed));
     test_clock_stop();
     bed->loop = ev_loop_new(EVFLAG_AUTO);
     ev_timer_init(&bed->guard, notifier_on_guard, TIMEOUT_S, 0.);
@@ -47,23 +46,18 @@ static int notifier_setup(void **state)
     assert_int_equal(bind(bed->fd, &bed->secondary.sa, bed->secondary.len), 0);
     assert_int_equal(getsockname(bed->fd, &bed->secondary.sa, &bed->secondary.len), 0);
     notifier_set_targets(bed->notifier, &bed->secondary, 1);
-    *state = bed;
-    return 0;
 }
 
-static int notifier_teardown(void **state)
+static void notifier_teardown(struct bed *bed)
 {
-    struct bed *bed = *state;
     notifier_free(bed->notifier);
     ev_timer_stop(bed->loop, &bed->guard);
     ev_loop_destroy(bed->loop);
     (void)close(bed->fd);
-    free(bed);
     test_clock_run();
-    return 0;
 }
 
-UNIT_TESTS_EACH(notifier_setup, notifier_teardown)
+UNIT_FIXTURE(struct bed, notifier_setup, notifier_teardown)
 
 static void run_ms(struct bed *bed, int64_t ms)
 {
@@ -92,9 +86,8 @@ static void notifier_reply(const struct bed *bed, uint8_t *wire, size_t len, con
     assert_int_equal(sendto(bed->fd, wire, len, 0, &to->sa, to->len), len);
 }
 
-UNIT_TEST(test_bytes_and_reply)
+UNIT_TEST_ON(test_bytes_and_reply, struct bed *bed)
 {
-    struct bed *bed = *state;
     uint8_t wire[DNS_UDP_SIZE];
     struct addr from;
     notifier_tell(bed->notifier, &apex, 5);
@@ -111,9 +104,8 @@ UNIT_TEST(test_bytes_and_reply)
     assert_int_equal(counter_get(&bed->counts.notify_sent), 1);
 }
 
-UNIT_TEST(test_silent)
+UNIT_TEST_ON(test_silent, struct bed *bed)
 {
-    struct bed *bed = *state;
     uint8_t wire[DNS_UDP_SIZE];
     struct addr from;
     int64_t begun_ms = clock_monotonic_ms();
@@ -130,9 +122,8 @@ UNIT_TEST(test_silent)
 }
 
 /* However often a zone changes, a secondary is told once in a pause; and of each zone. */
-UNIT_TEST(test_pace)
+UNIT_TEST_ON(test_pace, struct bed *bed)
 {
-    struct bed *bed = *state;
     uint8_t wire[DNS_UDP_SIZE];
     struct addr from;
     int64_t begun_ms = clock_monotonic_ms();
@@ -150,9 +141,8 @@ UNIT_TEST(test_pace)
 }
 
 /* From elsewhere, with another ID, about another zone, or no reply at all. */
-UNIT_TEST(test_wrong_replies)
+UNIT_TEST_ON(test_wrong_replies, struct bed *bed)
 {
-    struct bed *bed = *state;
     uint8_t wire[DNS_UDP_SIZE];
     struct addr from;
     notifier_tell(bed->notifier, &apex, 5);
@@ -173,9 +163,8 @@ UNIT_TEST(test_wrong_replies)
     assert_int_equal(counter_get(&bed->counts.notify_answered), 0);
 }
 
-UNIT_TEST(test_targets_go)
+UNIT_TEST_ON(test_targets_go, struct bed *bed)
 {
-    struct bed *bed = *state;
     notifier_tell(bed->notifier, &apex, 5);
     notifier_set_targets(bed->notifier, NULL, 0);
     notifier_tell(bed->notifier, &apex, 6);
@@ -237,9 +226,8 @@ static void hear_serials(struct bed *bed, struct heard *heard)
 }
 
 /* A secondary is asked until it has the serial that it was told. */
-UNIT_TEST(test_serials)
+UNIT_TEST_ON(test_serials, struct bed *bed)
 {
-    struct bed *bed = *state;
     uint8_t wire[DNS_UDP_SIZE];
     struct addr from;
     struct heard heard = {0};
@@ -270,9 +258,8 @@ UNIT_TEST(test_serials)
 
 /* The answer to the first question counts, though the zone went on meanwhile: it alone tells what
  * the secondary had then. */
-UNIT_TEST(test_late_answer)
+UNIT_TEST_ON(test_late_answer, struct bed *bed)
 {
-    struct bed *bed = *state;
     uint8_t wire[DNS_UDP_SIZE], later[DNS_UDP_SIZE];
     struct addr from;
     struct heard heard = {0};

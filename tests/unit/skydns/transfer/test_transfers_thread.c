@@ -157,9 +157,8 @@ static void transfers_thread_expect(struct bed *bed, unsigned rcode, unsigned an
     free(part);
 }
 
-static int transfers_thread_setup(void **state)
+static void transfers_thread_setup(struct bed *bed)
 {
-    struct bed *bed = calloc(1, sizeof(*bed));
     struct err err;
     bed->fixture = fixture_new(NULL, 0);
     bed->fixture->config.settings.schema = ENGINE_SCHEMA_KUBERNETES;
@@ -175,13 +174,10 @@ static int transfers_thread_setup(void **state)
                                             .udp_max = 512};
     assert_int_equal(transfers_new(&config, &bed->transfers, &err), 0);
     assert_int_equal(transfers_start(bed->transfers, &err), 0);
-    *state = bed;
-    return 0;
 }
 
-static int transfers_thread_teardown(void **state)
+static void transfers_thread_teardown(struct bed *bed)
 {
-    struct bed *bed = *state;
     transfers_stop(bed->transfers);
     transfers_free(bed->transfers);
     for (size_t i = 0; i < bed->versions; i++) {
@@ -192,18 +188,15 @@ static int transfers_thread_teardown(void **state)
     fixture_free(bed->fixture);
     (void)pthread_cond_destroy(&bed->changed);
     (void)pthread_mutex_destroy(&bed->lock);
-    free(bed);
-    return 0;
 }
 
-UNIT_TESTS_EACH(transfers_thread_setup, transfers_thread_teardown)
+UNIT_FIXTURE(struct bed, transfers_thread_setup, transfers_thread_teardown)
 UNIT_TESTS_HAVE_THREADS
 
 static const char zone[] = "cluster.local.";
 
-UNIT_TEST(test_steps)
+UNIT_TEST_ON(test_steps, struct bed *bed)
 {
-    struct bed *bed = *state;
     assert_true(transfers_thread_ask(bed, zone, DNS_TYPE_AXFR, 0, ENGINE_TCP, 1));
     transfers_thread_expect(bed, DNS_RCODE_SERVFAIL, 0); /* there is no version */
     transfers_thread_step(bed, 100, false);
@@ -234,9 +227,8 @@ UNIT_TEST(test_steps)
     assert_int_equal(counter_get(&counts->transfers[TRANSFERS_SOA][TRANSFERS_SENT]), 2);
 }
 
-UNIT_TEST(test_incomplete)
+UNIT_TEST_ON(test_incomplete, struct bed *bed)
 {
-    struct bed *bed = *state;
     transfers_thread_step(bed, 100, false);
     transfers_thread_step(bed, 110, true);
     assert_int_equal(transfers_thread_serial(bed), 100);
@@ -276,9 +268,8 @@ static void transfers_thread_put_many(struct bed *bed)
 }
 
 /* More than one message: the next when the one before has left; others of the connection wait. */
-UNIT_TEST(test_messages)
+UNIT_TEST_ON(test_messages, struct bed *bed)
 {
-    struct bed *bed = *state;
     transfers_thread_put_many(bed);
     transfers_thread_step(bed, 100, false);
     assert_true(transfers_thread_ask(bed, zone, DNS_TYPE_AXFR, 0, ENGINE_TCP, 9));
@@ -311,9 +302,8 @@ UNIT_TEST(test_messages)
 }
 
 /* A client that asks again and again and reads nothing leaves the others their places. */
-UNIT_TEST(test_one_client)
+UNIT_TEST_ON(test_one_client, struct bed *bed)
 {
-    struct bed *bed = *state;
     transfers_thread_put_many(bed);
     transfers_thread_step(bed, 100, false);
     for (unsigned i = 0; i < TRANSFER_SESSIONS_MAX / 2; i++) {

@@ -31,22 +31,17 @@ struct bed {
     struct tsig_query query;
 };
 
-static int tsig_setup(void **state)
+static void tsig_setup(struct bed *bed)
 {
-    static struct bed bed;
-    bed = (struct bed){.keys = tsig_keys_of_text(KEY("hmac-sha256"))};
-    *state = &bed;
-    return 0;
+    *bed = (struct bed){.keys = tsig_keys_of_text(KEY("hmac-sha256"))};
 }
 
-static int tsig_teardown(void **state)
+static void tsig_teardown(struct bed *bed)
 {
-    struct bed *bed = *state;
     tsig_keys_unref(bed->keys);
-    return 0;
 }
 
-UNIT_TESTS_EACH(tsig_setup, tsig_teardown)
+UNIT_FIXTURE(struct bed, tsig_setup, tsig_teardown)
 
 static enum tsig_verdict tsig_open_at(struct bed *bed, const uint8_t *wire, size_t len,
                                       int64_t now_s)
@@ -66,7 +61,7 @@ static enum tsig_verdict open_now(struct bed *bed, const uint8_t *wire, size_t l
 
 /* ---- Queries ---- */
 
-UNIT_TEST(every_algorithm)
+UNIT_TEST_ON(every_algorithm, struct bed *bed)
 {
     static const struct {
         const char *keys;
@@ -79,7 +74,6 @@ UNIT_TEST(every_algorithm)
         {KEY("hmac-sha384"), query_sha384, sizeof(query_sha384)},
         {KEY("hmac-sha512"), query_sha512, sizeof(query_sha512)},
     };
-    struct bed *bed = *state;
     struct fast_query ordinary;
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         tsig_keys_unref(bed->keys);
@@ -93,9 +87,8 @@ UNIT_TEST(every_algorithm)
     }
 }
 
-UNIT_TEST(leaves_the_query)
+UNIT_TEST_ON(leaves_the_query, struct bed *bed)
 {
-    struct bed *bed = *state;
     struct fast_query ordinary;
     uint8_t plain[sizeof(query_sha256)];
     assert_int_equal(open_now(bed, query_sha256, sizeof(query_sha256)), TSIG_GOOD);
@@ -109,18 +102,16 @@ UNIT_TEST(leaves_the_query)
 }
 
 /* A forwarder gives it another ID: the first is in the record. */
-UNIT_TEST(another_id)
+UNIT_TEST_ON(another_id, struct bed *bed)
 {
-    struct bed *bed = *state;
     uint8_t wire[sizeof(query_sha256)];
     memcpy(wire, query_sha256, sizeof(wire));
     wire[0] ^= 0xff;
     assert_int_equal(open_now(bed, wire, sizeof(wire)), TSIG_GOOD);
 }
 
-UNIT_TEST(times)
+UNIT_TEST_ON(times, struct bed *bed)
 {
-    struct bed *bed = *state;
     static const struct {
         int64_t after_s;
         enum tsig_verdict verdict;
@@ -135,9 +126,8 @@ UNIT_TEST(times)
 }
 
 /* Nothing but the ID and the case of the key's and the algorithm's names can differ. */
-UNIT_TEST(every_bit_counts)
+UNIT_TEST_ON(every_bit_counts, struct bed *bed)
 {
-    struct bed *bed = *state;
     unsigned verdicts[TSIG_VERDICTS] = {0};
     for (size_t i = 2; i < sizeof(query_sha256); i++) {
         for (unsigned bit = 0; bit < 8; bit++) {
@@ -155,17 +145,15 @@ UNIT_TEST(every_bit_counts)
     assert_true(verdicts[TSIG_GOOD] > 0 && verdicts[TSIG_GOOD] < 24);
 }
 
-UNIT_TEST(cut_anywhere)
+UNIT_TEST_ON(cut_anywhere, struct bed *bed)
 {
-    struct bed *bed = *state;
     for (size_t len = 0; len < sizeof(query_sha256); len++) {
         assert_int_equal(open_now(bed, query_sha256, len), TSIG_NONE); /* it is no message */
     }
 }
 
-UNIT_TEST(wrong_secret)
+UNIT_TEST_ON(wrong_secret, struct bed *bed)
 {
-    struct bed *bed = *state;
     tsig_keys_unref(bed->keys);
     bed->keys = tsig_keys_of_text("key k1.keys { algorithm hmac-sha256; secret \"AAAA\"; };");
     assert_int_equal(open_now(bed, query_sha256, sizeof(query_sha256)), TSIG_BAD_SIG);
@@ -190,9 +178,8 @@ static size_t with_mac_of(size_t mac_len, uint8_t *wire)
     return MAC_AT + mac_len + 6;
 }
 
-UNIT_TEST(truncated_macs)
+UNIT_TEST_ON(truncated_macs, struct bed *bed)
 {
-    struct bed *bed = *state;
     uint8_t wire[sizeof(query_sha256)];
     for (size_t mac_len = 0; mac_len <= 32; mac_len++) {
         enum tsig_verdict expected = mac_len == 32   ? TSIG_GOOD
@@ -206,9 +193,8 @@ UNIT_TEST(truncated_macs)
 }
 
 /* The record of the query once more behind it, or another one. */
-UNIT_TEST(not_the_last)
+UNIT_TEST_ON(not_the_last, struct bed *bed)
 {
-    struct bed *bed = *state;
     uint8_t wire[2 * sizeof(query_sha256)];
     assert_int_equal(open_now(bed, query_sha256, sizeof(query_sha256)), TSIG_GOOD);
     size_t at = bed->query.plain_len, len = sizeof(query_sha256), record = len - at;
@@ -228,9 +214,8 @@ UNIT_TEST(not_the_last)
 }
 
 /* Padded by a record before it, as far as it goes and one byte further. */
-UNIT_TEST(too_long)
+UNIT_TEST_ON(too_long, struct bed *bed)
 {
-    struct bed *bed = *state;
     uint8_t wire[TSIG_QUERY_MAX + 1];
     assert_int_equal(open_now(bed, query_sha256, sizeof(query_sha256)), TSIG_GOOD);
     size_t at = bed->query.plain_len, record = sizeof(query_sha256) - at;
@@ -250,9 +235,8 @@ UNIT_TEST(too_long)
 
 /* ---- Replies ---- */
 
-UNIT_TEST(replies)
+UNIT_TEST_ON(replies, struct bed *bed)
 {
-    struct bed *bed = *state;
     uint8_t reply[512], mac[TSIG_MAC_MAX];
     size_t mac_len;
     assert_int_equal(open_now(bed, query_sha256, sizeof(query_sha256)), TSIG_GOOD);
@@ -269,9 +253,8 @@ UNIT_TEST(replies)
     assert_memory_equal(reply, reply_second, len);
 }
 
-UNIT_TEST(says_the_time)
+UNIT_TEST_ON(says_the_time, struct bed *bed)
 {
-    struct bed *bed = *state;
     uint8_t reply[512];
     int64_t now_s = SIGNED_AT_S + 1000;
     assert_int_equal(tsig_open_at(bed, query_sha256, sizeof(query_sha256), now_s), TSIG_BAD_TIME);
@@ -284,9 +267,8 @@ UNIT_TEST(says_the_time)
 }
 
 /* Nothing is signed with a key that the client may not have. */
-UNIT_TEST(unsigned_replies)
+UNIT_TEST_ON(unsigned_replies, struct bed *bed)
 {
-    struct bed *bed = *state;
     static const char *const wrong[] = {
         "key k1.keys { algorithm hmac-sha256; secret \"AAAA\"; };", /* BADSIG */
         "key k2.keys { algorithm hmac-sha256; secret \"AAAA\"; };", /* BADKEY */

@@ -148,20 +148,16 @@ static void fetcher_start(struct bed *bed, size_t sockets_max, uint32_t timeout_
     forwarder_set_rules(fetcher_forwarder(bed->fetcher), &rules);
 }
 
-static int fetcher_set_up(void **state)
+static void fetcher_set_up(struct bed *bed)
 {
-    struct bed *bed = xcalloc(1, sizeof(*bed));
     bed->loop = ev_loop_new(EVFLAG_AUTO);
     bed->tally = cache_tally_new();
     bed->config.cache = cache_new(100);
     bed->config.cache_limits = (struct cache_limits){.ttl_max_s = 3600, .stale_ms = 3600 * 1000};
-    *state = bed;
-    return 0;
 }
 
-static int fetcher_tear_down(void **state)
+static void fetcher_tear_down(struct bed *bed)
 {
-    struct bed *bed = *state;
     fetcher_free(bed->fetcher);
     for (size_t i = 0; i < bed->server_count; i++) {
         scripted_nameserver_stop(&bed->servers[i].ns);
@@ -170,11 +166,9 @@ static int fetcher_tear_down(void **state)
     zone_table_unref(bed->config.zones_of_others);
     cache_tally_free(bed->tally);
     ev_loop_destroy(bed->loop);
-    free(bed);
-    return 0;
 }
 
-UNIT_TESTS_EACH(fetcher_set_up, fetcher_tear_down)
+UNIT_FIXTURE(struct bed, fetcher_set_up, fetcher_tear_down)
 
 static struct upstream_question fetcher_question_of(const char *name)
 {
@@ -331,9 +325,8 @@ static bool is_waiting(const struct bed *bed, const char *name)
 
 /* ---- What is kept ---- */
 
-UNIT_TEST(test_a_reply_is_cached)
+UNIT_TEST_ON(test_a_reply_is_cached, struct bed *bed)
 {
-    struct bed *bed = *state;
     fetcher_start(bed, 8, TIMEOUT_MS);
     use_general(bed, fetcher_add_server(bed));
     assert_int_equal(upstream_fetcher_find(bed, "www.test."), FETCHER_NOTHING);
@@ -352,9 +345,8 @@ UNIT_TEST(test_a_reply_is_cached)
 }
 
 /* They are silent, or cannot be reached, or say SERVFAIL: it is not asked again at once. */
-UNIT_TEST(test_a_failure_is_cached)
+UNIT_TEST_ON(test_a_failure_is_cached, struct bed *bed)
 {
-    struct bed *bed = *state;
     struct server *server = fetcher_add_server(bed);
     const struct upstream_question question = fetcher_question_of("silent.test.");
     fetcher_start(bed, 8, 50);
@@ -378,9 +370,8 @@ UNIT_TEST(test_a_failure_is_cached)
 }
 
 /* Until a reply comes. */
-UNIT_TEST(test_an_expired_reply_bridges_failures)
+UNIT_TEST_ON(test_an_expired_reply_bridges_failures, struct bed *bed)
 {
-    struct bed *bed = *state;
     struct server *server = fetcher_add_server(bed);
     fetcher_start(bed, 8, TIMEOUT_MS);
     use_general(bed, server);
@@ -403,9 +394,8 @@ UNIT_TEST(test_an_expired_reply_bridges_failures)
 /* A server that fails for all names, silent or with SERVFAIL, and is right again: the first good
  * reply, whoever asked for it, or the first reply of a dead one, also to a probe, ends the waiting
  * of the others. */
-UNIT_TEST(test_a_recovery_ends_waiting)
+UNIT_TEST_ON(test_a_recovery_ends_waiting, struct bed *bed)
 {
-    struct bed *bed = *state;
     static const char *const names[] = {"a.test.", "b.test."};
     struct upstream_question question = fetcher_question_of("other.test.");
     question.flags = 0; /* it fills nothing */
@@ -438,9 +428,8 @@ UNIT_TEST(test_a_recovery_ends_waiting)
 }
 
 /* Dead by its silence for one name, and alive by the first probe: that name waits on. */
-UNIT_TEST(test_a_name_that_a_server_is_silent_for)
+UNIT_TEST_ON(test_a_name_that_a_server_is_silent_for, struct bed *bed)
 {
-    struct bed *bed = *state;
     struct server *server = fetcher_add_server(bed);
     fetcher_start(bed, 8, 50);
     use_general(bed, server);
@@ -458,9 +447,8 @@ UNIT_TEST(test_a_name_that_a_server_is_silent_for)
 }
 
 /* Without RD, and for any network: each fails for itself, and waits with what others ask. */
-UNIT_TEST(test_every_question_that_fails_waits)
+UNIT_TEST_ON(test_every_question_that_fails_waits, struct bed *bed)
 {
-    struct bed *bed = *state;
     struct server *server = fetcher_add_server(bed);
     struct upstream_question plain = fetcher_question_of("www.test."), bare = plain, subnet = plain;
     bare.flags = 0;
@@ -490,9 +478,8 @@ UNIT_TEST(test_every_question_that_fails_waits)
 
 /* Nothing is cached without RD, for a client's network, or without a cache; and the reason is
  * known. */
-UNIT_TEST(test_what_is_not_cached)
+UNIT_TEST_ON(test_what_is_not_cached, struct bed *bed)
 {
-    struct bed *bed = *state;
     struct server *server = fetcher_add_server(bed);
     struct upstream_question question = fetcher_question_of("www.test.");
     struct fetcher_uncached why;
@@ -552,9 +539,8 @@ static bool will_be_failing(const struct bed *bed, const char *name, int64_t in_
     return hit.is_failing;
 }
 
-UNIT_TEST(test_a_refresh)
+UNIT_TEST_ON(test_a_refresh, struct bed *bed)
 {
-    struct bed *bed = *state;
     struct server *server = fetcher_add_server(bed);
     const struct upstream_question question = fetcher_question_of("www.test.");
     fetcher_start(bed, 16, TIMEOUT_MS);
@@ -577,9 +563,8 @@ UNIT_TEST(test_a_refresh)
 }
 
 /* The third hit within the last tenth has it asked again, once. */
-UNIT_TEST(test_a_lookup_refreshes)
+UNIT_TEST_ON(test_a_lookup_refreshes, struct bed *bed)
 {
-    struct bed *bed = *state;
     struct server *server = fetcher_add_server(bed);
     fetcher_start(bed, 16, TIMEOUT_MS);
     use_general(bed, server);
@@ -593,9 +578,8 @@ UNIT_TEST(test_a_lookup_refreshes)
 }
 
 /* An eighth of the sockets, and when there is no other, they give theirs away. */
-UNIT_TEST(test_refreshes_make_room)
+UNIT_TEST_ON(test_refreshes_make_room, struct bed *bed)
 {
-    struct bed *bed = *state;
     struct server *server = fetcher_add_server(bed);
     struct upstream_question question = fetcher_question_of("www.test.");
     fetcher_start(bed, 16, TIMEOUT_MS);
@@ -616,9 +600,8 @@ UNIT_TEST(test_refreshes_make_room)
 }
 
 /* The question goes on, its reply is kept, and another may join it. */
-UNIT_TEST(test_nobody_waits_any_more)
+UNIT_TEST_ON(test_nobody_waits_any_more, struct bed *bed)
 {
-    struct bed *bed = *state;
     struct server *server = fetcher_add_server(bed);
     fetcher_start(bed, 8, TIMEOUT_MS);
     use_general(bed, server);
@@ -645,9 +628,8 @@ UNIT_TEST(test_nobody_waits_any_more)
 
 /* ---- Zones ---- */
 
-UNIT_TEST(test_a_zone_has_its_own_servers)
+UNIT_TEST_ON(test_a_zone_has_its_own_servers, struct bed *bed)
 {
-    struct bed *bed = *state;
     struct server *general = fetcher_add_server(bed), *stub = fetcher_add_server(bed);
     fetcher_start(bed, 8, TIMEOUT_MS);
     const struct forward_zone zones[] = {fetcher_zone_of(".", general),
@@ -675,9 +657,8 @@ static void note_options(struct scripted_nameserver *ns)
 }
 
 /* Option 65011 goes to stub zones only. */
-UNIT_TEST(test_stub_zones_get_the_option)
+UNIT_TEST_ON(test_stub_zones_get_the_option, struct bed *bed)
 {
-    struct bed *bed = *state;
     struct server *server = fetcher_add_server(bed);
     server->ns.script = note_options;
     fetcher_start(bed, 8, TIMEOUT_MS);
@@ -694,9 +675,8 @@ UNIT_TEST(test_stub_zones_get_the_option)
 
 /* Those in flight end with the old server's reply, which is not kept. The same question is asked
  * of the new one meanwhile. */
-UNIT_TEST(test_servers_change_in_flight)
+UNIT_TEST_ON(test_servers_change_in_flight, struct bed *bed)
 {
-    struct bed *bed = *state;
     struct server *before = fetcher_add_server(bed), *after = fetcher_add_server(bed);
     fetcher_start(bed, 8, TIMEOUT_MS);
     before->is_silent = after->is_silent = true;
@@ -730,9 +710,8 @@ UNIT_TEST(test_servers_change_in_flight)
 }
 
 /* A zone goes with questions in flight, which end: with a reply, or in time. */
-UNIT_TEST(test_a_zone_goes_in_flight)
+UNIT_TEST_ON(test_a_zone_goes_in_flight, struct bed *bed)
 {
-    struct bed *bed = *state;
     struct server *general = fetcher_add_server(bed), *stub = fetcher_add_server(bed);
     struct upstream_states states;
     fetcher_start(bed, 8, 50);
@@ -757,10 +736,9 @@ UNIT_TEST(test_a_zone_goes_in_flight)
 }
 
 /* A dead zone: its sockets are limited, its servers are known as dead, another zone's are not. */
-UNIT_TEST(test_a_dead_zone_beside_a_living_one)
+UNIT_TEST_ON(test_a_dead_zone_beside_a_living_one, struct bed *bed)
 {
     enum { SOCKETS = 16 };
-    struct bed *bed = *state;
     struct server *general = fetcher_add_server(bed), *stub = fetcher_add_server(bed);
     struct upstream_question question = fetcher_question_of("www.acme.test.");
     struct upstream_states states;
@@ -797,10 +775,9 @@ UNIT_TEST(test_a_dead_zone_beside_a_living_one)
 }
 
 /* Others take more than a zone left them: its questions go on, with a socket each. */
-UNIT_TEST(test_a_share_that_shrinks)
+UNIT_TEST_ON(test_a_share_that_shrinks, struct bed *bed)
 {
     enum { SOCKETS = 16, STUB = 8, GENERAL = 4 };
-    struct bed *bed = *state;
     struct server *general = fetcher_add_server(bed), *stub = fetcher_add_server(bed);
     struct upstream_question question = fetcher_question_of("www.acme.test.");
     fetcher_start(bed, SOCKETS, 200);
@@ -824,9 +801,8 @@ UNIT_TEST(test_a_share_that_shrinks)
 }
 
 /* A server that stays in a zone's list keeps its state; one of another zone has its own. */
-UNIT_TEST(test_servers_that_stay_keep_their_state)
+UNIT_TEST_ON(test_servers_that_stay_keep_their_state, struct bed *bed)
 {
-    struct bed *bed = *state;
     struct server *server = fetcher_add_server(bed), *other = fetcher_add_server(bed);
     struct upstream_states states;
     fetcher_start(bed, 8, 50);
@@ -857,10 +833,9 @@ UNIT_TEST(test_servers_that_stay_keep_their_state)
 }
 
 /* More dead servers of stub zones than are probed at once: all have their turn. */
-UNIT_TEST(test_every_dead_server_is_probed)
+UNIT_TEST_ON(test_every_dead_server_is_probed, struct bed *bed)
 {
     enum { DEAD = 16, WAIT_MS = 20000 };
-    struct bed *bed = *state;
     struct server *dead = fetcher_add_server(bed), *late = fetcher_add_server(bed);
     struct forward_zone zones[DEAD + 2] = {fetcher_zone_of(".", NULL),
                                            fetcher_zone_of("late.test.", late)};

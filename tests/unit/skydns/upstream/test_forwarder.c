@@ -373,9 +373,8 @@ static struct result forwarder_asked(struct bed *bed)
     return asked_for(bed, &a_test);
 }
 
-UNIT_TEST(test_a_reply_is_passed_on)
+UNIT_TEST_ON(test_a_reply_is_passed_on, struct bed *bed)
 {
-    struct bed *bed = *state;
     struct result r = {.loop = bed->loop};
     struct scripted_nameserver *u = forwarder_add_server(bed, forwarder_answer);
     struct forwarder *f = upstream_forwarder_start(bed, TIMEOUT_MS);
@@ -395,11 +394,10 @@ UNIT_TEST(test_a_reply_is_passed_on)
 
 /* After a truncated reply over UDP, TCP brings the complete one, or nothing useful; then the
  * truncated reply is passed on. */
-UNIT_TEST(test_a_truncated_reply_is_asked_for_over_tcp)
+UNIT_TEST_ON(test_a_truncated_reply_is_asked_for_over_tcp, struct bed *bed)
 {
     static void (*const scripts[])(struct scripted_nameserver *) = {
         answer_over_tcp, scripted_nameserver_close_connection, answer_anything_over_tcp};
-    struct bed *bed = *state;
     for (size_t i = 0; i < sizeof(scripts) / sizeof(scripts[0]); i++) {
         struct scripted_nameserver *u = forwarder_add_server(bed, forwarder_answer_truncated);
         u->tcp_script = scripts[i];
@@ -414,9 +412,8 @@ UNIT_TEST(test_a_truncated_reply_is_asked_for_over_tcp)
 }
 
 /* TCP is refused, or the server is silent until the timeout. */
-UNIT_TEST(test_a_truncated_reply_is_better_than_none)
+UNIT_TEST_ON(test_a_truncated_reply_is_better_than_none, struct bed *bed)
 {
-    struct bed *bed = *state;
     for (int silent = 0; silent < 2; silent++) {
         struct scripted_nameserver *u = forwarder_add_server(bed, forwarder_answer_truncated);
         if (!silent) {
@@ -429,9 +426,8 @@ UNIT_TEST(test_a_truncated_reply_is_better_than_none)
     }
 }
 
-UNIT_TEST(test_what_is_no_reply_is_passed_over)
+UNIT_TEST_ON(test_what_is_no_reply_is_passed_over, struct bed *bed)
 {
-    struct bed *bed = *state;
     struct scripted_nameserver *u = forwarder_add_server(bed, answer_wrongly_first);
     (void)upstream_forwarder_start(bed, TIMEOUT_MS);
     struct result r = forwarder_asked(bed);
@@ -439,10 +435,9 @@ UNIT_TEST(test_what_is_no_reply_is_passed_over)
     assert_int_equal(u->seen, 1);
 }
 
-UNIT_TEST(test_capitals_must_come_back)
+UNIT_TEST_ON(test_capitals_must_come_back, struct bed *bed)
 {
     enum { ROUNDS = 32 }; /* five letters are all lower case in every round once in 2^160 */
-    struct bed *bed = *state;
     unsigned mixed = 0;
     (void)forwarder_add_server(bed, answer_in_lower_case_first);
     const struct forwarder_config config = {
@@ -457,9 +452,8 @@ UNIT_TEST(test_capitals_must_come_back)
     assert_true(mixed > 0);
 }
 
-UNIT_TEST(test_a_server_without_edns)
+UNIT_TEST_ON(test_a_server_without_edns, struct bed *bed)
 {
-    struct bed *bed = *state;
     struct scripted_nameserver *u = forwarder_add_server(bed, answer_only_without_edns);
     (void)upstream_forwarder_start(bed, TIMEOUT_MS);
     for (unsigned i = 1; i <= 2; i++) {
@@ -470,9 +464,8 @@ UNIT_TEST(test_a_server_without_edns)
 }
 
 /* It is asked once more, not forever. */
-UNIT_TEST(test_a_server_that_understands_nothing)
+UNIT_TEST_ON(test_a_server_that_understands_nothing, struct bed *bed)
 {
-    struct bed *bed = *state;
     struct scripted_nameserver *u = forwarder_add_server(bed, answer_formerr);
     (void)upstream_forwarder_start(bed, TIMEOUT_MS);
     struct result r = forwarder_asked(bed);
@@ -481,10 +474,9 @@ UNIT_TEST(test_a_server_that_understands_nothing)
 }
 
 /* Each query is sent with a different ID, from a different port. */
-UNIT_TEST(test_ids_and_ports_are_fresh)
+UNIT_TEST_ON(test_ids_and_ports_are_fresh, struct bed *bed)
 {
     enum { ROUNDS = 8 };
-    struct bed *bed = *state;
     bool ids_differ = false, ports_differ = false;
     uint8_t id[2] = {0};
     uint16_t port = 0;
@@ -501,9 +493,8 @@ UNIT_TEST(test_ids_and_ports_are_fresh)
 }
 
 /* Nobody listens on the first port: its refusal moves on to the next server without waiting. */
-UNIT_TEST(test_a_refusing_server_is_left_at_once)
+UNIT_TEST_ON(test_a_refusing_server_is_left_at_once, struct bed *bed)
 {
-    struct bed *bed = *state;
     add_nobody(bed);
     struct scripted_nameserver *u = forwarder_add_server(bed, forwarder_answer);
     (void)upstream_forwarder_start(bed, TIMEOUT_MS * 2);
@@ -530,9 +521,8 @@ static void answer_for_the_lost_one(struct scripted_nameserver *u)
     scripted_nameserver_send(lost_one);
 }
 
-UNIT_TEST(test_a_server_that_cannot_be_reached_is_heard)
+UNIT_TEST_ON(test_a_server_that_cannot_be_reached_is_heard, struct bed *bed)
 {
-    struct bed *bed = *state;
     lost_one = forwarder_add_server(bed, forwarder_leave);
     (void)forwarder_add_server(bed, answer_for_the_lost_one);
     struct forwarder *f = upstream_forwarder_start(bed, TIMEOUT_MS);
@@ -558,9 +548,8 @@ static void answer_with_many_ids(struct scripted_nameserver *u)
 }
 
 /* Then TCP says what is right; without it, nothing does, and the server is alive. */
-UNIT_TEST(test_ids_are_not_guessed_for_long)
+UNIT_TEST_ON(test_ids_are_not_guessed_for_long, struct bed *bed)
 {
-    struct bed *bed = *state;
     for (int has_tcp = 0; has_tcp < 2; has_tcp++) {
         struct scripted_nameserver *u = forwarder_add_server(bed, answer_with_many_ids);
         u->tcp_script = has_tcp ? answer_over_tcp : scripted_nameserver_close_connection;
@@ -575,9 +564,8 @@ UNIT_TEST(test_ids_are_not_guessed_for_long)
     }
 }
 
-UNIT_TEST(test_a_silent_server_is_left_in_time)
+UNIT_TEST_ON(test_a_silent_server_is_left_in_time, struct bed *bed)
 {
-    struct bed *bed = *state;
     struct scripted_nameserver *silent = forwarder_add_server(bed, NULL);
     struct scripted_nameserver *u = forwarder_add_server(bed, forwarder_answer);
     (void)upstream_forwarder_start(bed, 500);
@@ -594,9 +582,8 @@ static void answer_for_the_slow_one(struct scripted_nameserver *u)
     forwarder_answer(slow_one);
 }
 
-UNIT_TEST(test_a_slow_server_is_heard)
+UNIT_TEST_ON(test_a_slow_server_is_heard, struct bed *bed)
 {
-    struct bed *bed = *state;
     struct scripted_nameserver *slow = forwarder_add_server(bed, NULL);
     (void)forwarder_add_server(bed, answer_for_the_slow_one);
     slow_one = slow;
@@ -607,9 +594,8 @@ UNIT_TEST(test_a_slow_server_is_heard)
 }
 
 /* Every server once, the first one again, then failure. */
-UNIT_TEST(test_all_silent)
+UNIT_TEST_ON(test_all_silent, struct bed *bed)
 {
-    struct bed *bed = *state;
     struct result r = {.loop = bed->loop};
     struct scripted_nameserver *a = forwarder_add_server(bed, NULL);
     struct scripted_nameserver *b = forwarder_add_server(bed, NULL);
@@ -625,9 +611,8 @@ UNIT_TEST(test_all_silent)
     assert_int_equal(counter_get(&forwarder_counts(f)->questions), 0);
 }
 
-UNIT_TEST(test_all_refusing)
+UNIT_TEST_ON(test_all_refusing, struct bed *bed)
 {
-    struct bed *bed = *state;
     add_nobody(bed);
     struct forwarder *f = upstream_forwarder_start(bed, TIMEOUT_MS * 2);
     for (int i = 0; i < 2; i++) {
@@ -640,10 +625,9 @@ UNIT_TEST(test_all_refusing)
 }
 
 /* A server that fails and comes back repeatedly does not fill the log. */
-UNIT_TEST(test_a_server_that_comes_and_goes)
+UNIT_TEST_ON(test_a_server_that_comes_and_goes, struct bed *bed)
 {
     enum { TURNS = 40, TOLD_MAX = 20 }; /* ten a minute, and the test may span two */
-    struct bed *bed = *state;
     struct log_capture *log = xcalloc(1, sizeof(*log));
     add_nobody(bed);
     struct forwarder *f = upstream_forwarder_start(bed, TIMEOUT_MS * 2);
@@ -665,9 +649,8 @@ UNIT_TEST(test_a_server_that_comes_and_goes)
 }
 
 /* Dropped after two failures of different names; back once it answers a probe. */
-UNIT_TEST(test_a_dead_server_is_left_until_it_answers)
+UNIT_TEST_ON(test_a_dead_server_is_left_until_it_answers, struct bed *bed)
 {
-    struct bed *bed = *state;
     struct scripted_nameserver *dead = forwarder_add_server(bed, NULL);
     struct scripted_nameserver *u = forwarder_add_server(bed, forwarder_answer);
     struct forwarder *f = upstream_forwarder_start(bed, 300);
@@ -703,9 +686,8 @@ static void expect_state(const struct forwarder *f, unsigned dead, unsigned loop
 }
 
 /* Not used while it loops, also when the list is set again; used as before when it does not. */
-UNIT_TEST(test_a_looping_server_is_left_until_it_replies)
+UNIT_TEST_ON(test_a_looping_server_is_left_until_it_replies, struct bed *bed)
 {
-    struct bed *bed = *state;
     struct scripted_nameserver *a = forwarder_add_server(bed, forwarder_answer);
     struct scripted_nameserver *b = forwarder_add_server(bed, forwarder_answer);
     struct forwarder *f = upstream_forwarder_start(bed, TIMEOUT_MS);
@@ -733,9 +715,8 @@ UNIT_TEST(test_a_looping_server_is_left_until_it_replies)
 
 /* Then it counts as dead: others first, and probed until it answers, which may mean a loop again.
  */
-UNIT_TEST(test_a_looping_server_that_falls_silent)
+UNIT_TEST_ON(test_a_looping_server_that_falls_silent, struct bed *bed)
 {
-    struct bed *bed = *state;
     unsigned suspicions = 0;
     struct scripted_nameserver *a = forwarder_add_server(bed, forwarder_answer);
     struct scripted_nameserver *b = forwarder_add_server(bed, forwarder_answer);
@@ -760,9 +741,8 @@ UNIT_TEST(test_a_looping_server_that_falls_silent)
 }
 
 /* The question comes again, as when it is our own. */
-UNIT_TEST(test_a_question_in_flight_comes_again)
+UNIT_TEST_ON(test_a_question_in_flight_comes_again, struct bed *bed)
 {
-    struct bed *bed = *state;
     unsigned suspicions = 0;
     (void)forwarder_add_server(bed, forwarder_answer);
     struct forwarder *f = start_with(
@@ -779,9 +759,8 @@ UNIT_TEST(test_a_question_in_flight_comes_again)
     forwarder_run(&second);
 }
 
-UNIT_TEST(test_another_server_may_know_better)
+UNIT_TEST_ON(test_another_server_may_know_better, struct bed *bed)
 {
-    struct bed *bed = *state;
     for (int all_fail = 0; all_fail < 2; all_fail++) {
         struct scripted_nameserver *a = forwarder_add_server(bed, answer_servfail);
         struct scripted_nameserver *b =
@@ -799,9 +778,8 @@ UNIT_TEST(test_another_server_may_know_better)
 }
 
 /* At once, and such a server is alive; of other rcodes, a header says nothing. */
-UNIT_TEST(test_a_refusal_without_the_question)
+UNIT_TEST_ON(test_a_refusal_without_the_question, struct bed *bed)
 {
-    struct bed *bed = *state;
     (void)forwarder_add_server(bed, answer_refused);
     struct forwarder *f = upstream_forwarder_start(bed, TIMEOUT_MS);
     struct result r = {.loop = bed->loop};
@@ -821,9 +799,8 @@ UNIT_TEST(test_a_refusal_without_the_question)
     assert_int_equal(r.outcome, FORWARDER_SILENT);
 }
 
-UNIT_TEST(test_equal_questions_share_a_reply)
+UNIT_TEST_ON(test_equal_questions_share_a_reply, struct bed *bed)
 {
-    struct bed *bed = *state;
     struct result r[3] = {{.loop = bed->loop}, {.loop = bed->loop}, {.loop = bed->loop}};
     struct upstream_question other = a_test;
     other.dnssec_ok = true;
@@ -845,9 +822,8 @@ UNIT_TEST(test_equal_questions_share_a_reply)
     assert_int_equal(u->seen, 3);
 }
 
-UNIT_TEST(test_the_querier_chooses_the_first_server)
+UNIT_TEST_ON(test_the_querier_chooses_the_first_server, struct bed *bed)
 {
-    struct bed *bed = *state;
     for (int i = 0; i < 3; i++) {
         (void)forwarder_add_server(bed, forwarder_answer);
     }
@@ -866,9 +842,8 @@ UNIT_TEST(test_the_querier_chooses_the_first_server)
     }
 }
 
-UNIT_TEST(test_other_servers_from_now_on)
+UNIT_TEST_ON(test_other_servers_from_now_on, struct bed *bed)
 {
-    struct bed *bed = *state;
     struct result r = {.loop = bed->loop}, later = {.loop = bed->loop};
     struct scripted_nameserver *a = forwarder_add_server(bed, forwarder_answer);
     struct forwarder *f = upstream_forwarder_start(bed, TIMEOUT_MS);
@@ -887,10 +862,9 @@ UNIT_TEST(test_other_servers_from_now_on)
     assert_false(upstream_forwarder_ask(f, &later));
 }
 
-UNIT_TEST(test_limits)
+UNIT_TEST_ON(test_limits, struct bed *bed)
 {
     enum { SOCKETS = 8 };
-    struct bed *bed = *state;
     struct result r[SOCKETS + 2] = {{.loop = bed->loop}};
     (void)forwarder_add_server(bed, NULL);
     struct forwarder *f = upstream_forwarder_start(bed, TIMEOUT_MS);
@@ -913,9 +887,8 @@ UNIT_TEST(test_limits)
 }
 
 /* With only one socket, a question stops listening to the first server when it asks the second. */
-UNIT_TEST(test_the_last_socket)
+UNIT_TEST_ON(test_the_last_socket, struct bed *bed)
 {
-    struct bed *bed = *state;
     (void)forwarder_add_server(bed, NULL);
     (void)forwarder_add_server(bed, forwarder_answer);
     const struct forwarder_config config = {.loop = bed->loop, .sockets_max = 1};
@@ -924,10 +897,9 @@ UNIT_TEST(test_the_last_socket)
 }
 
 /* Questions to a silent server are tried again, and still leave half of the sockets to others. */
-UNIT_TEST(test_further_tries_leave_sockets)
+UNIT_TEST_ON(test_further_tries_leave_sockets, struct bed *bed)
 {
     enum { COUNT = 4, SOCKETS_MAX = 2 * COUNT };
-    struct bed *bed = *state;
     static struct result results[SOCKETS_MAX];
     struct scripted_nameserver *u = forwarder_add_server(bed, NULL);
     const struct forwarder_config config = {.loop = bed->loop, .sockets_max = SOCKETS_MAX};
@@ -949,9 +921,8 @@ static void on_drop(struct ev_loop *loop, ev_timer *timer, int revents)
 }
 
 /* The owner drops all in the loop iteration in which a question fails. */
-UNIT_TEST(test_no_callback_after_all_were_dropped)
+UNIT_TEST_ON(test_no_callback_after_all_were_dropped, struct bed *bed)
 {
-    struct bed *bed = *state;
     struct result r = {.loop = bed->loop};
     ev_timer drop;
     bed->servers[bed->server_count++].len =

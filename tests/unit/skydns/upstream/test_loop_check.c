@@ -99,36 +99,29 @@ static void run_what_is_due(struct bed *bed)
     }
 }
 
-static int loop_check_set_up(void **state)
+static void loop_check_set_up(struct bed *bed)
 {
-    struct bed *bed = xcalloc(1, sizeof(*bed));
     bed->loop = ev_loop_new(EVFLAG_AUTO);
     scripted_nameserver_start(&bed->ns, bed->loop, on_question);
-    *state = bed;
-    return 0;
 }
 
-static int loop_check_tear_down(void **state)
+static void loop_check_tear_down(struct bed *bed)
 {
-    struct bed *bed = *state;
     loop_check_free(bed->check);
     scripted_nameserver_stop(&bed->ns);
     ev_loop_destroy(bed->loop);
-    free(bed);
-    return 0;
 }
 
-UNIT_TESTS_EACH(loop_check_set_up, loop_check_tear_down)
+UNIT_FIXTURE(struct bed, loop_check_set_up, loop_check_tear_down)
 
 static const struct loop_check_times quick = {
     .retry_s = RETRY_S, .pause_min_s = 0.001, .pause_max_s = 0.003};
 static const struct loop_check_times by_hand = {
     .retry_s = RETRY_S, .pause_min_s = never_s, .pause_max_s = never_s};
 
-UNIT_TEST(test_a_new_name_for_each_round)
+UNIT_TEST_ON(test_a_new_name_for_each_round, struct bed *bed)
 {
     enum { ROUNDS = 5 };
-    struct bed *bed = *state;
     loop_check_start(bed, &quick);
     loop_check_run_until(bed, &bed->judged[UPSTREAM_REPLIES], ROUNDS);
     for (unsigned i = 0; i < ROUNDS; i++) {
@@ -138,9 +131,8 @@ UNIT_TEST(test_a_new_name_for_each_round)
     assert_int_equal(bed->judged[UPSTREAM_LOOPS], 0);
 }
 
-UNIT_TEST(test_a_loop_begins_and_ends)
+UNIT_TEST_ON(test_a_loop_begins_and_ends, struct bed *bed)
 {
-    struct bed *bed = *state;
     loop_check_start(bed, &quick);
     loop_check_run_until(bed, &bed->judged[UPSTREAM_REPLIES], 2);
     bed->leads_back = true;
@@ -154,9 +146,8 @@ UNIT_TEST(test_a_loop_begins_and_ends)
 }
 
 /* Replies that never come: a loop without an end, or a server that is down. */
-UNIT_TEST(test_silence)
+UNIT_TEST_ON(test_silence, struct bed *bed)
 {
-    struct bed *bed = *state;
     bed->is_silent = true;
     loop_check_start(bed, &by_hand);
     loop_check_run_until(bed, &bed->judged[UPSTREAM_SILENT], 1);
@@ -169,9 +160,8 @@ UNIT_TEST(test_silence)
     assert_int_equal(bed->judged[UPSTREAM_LOOPS], 1);
 }
 
-UNIT_TEST(test_names_of_two_rounds_are_known)
+UNIT_TEST_ON(test_names_of_two_rounds_are_known, struct bed *bed)
 {
-    struct bed *bed = *state;
     loop_check_start(bed, &by_hand);
     for (unsigned i = 1; i <= 3; i++) {
         loop_check_run_until(bed, &bed->judged[UPSTREAM_REPLIES], i);
@@ -189,9 +179,8 @@ UNIT_TEST(test_names_of_two_rounds_are_known)
 }
 
 /* However often somebody wants one. */
-UNIT_TEST(test_rounds_keep_their_distance)
+UNIT_TEST_ON(test_rounds_keep_their_distance, struct bed *bed)
 {
-    struct bed *bed = *state;
     struct loop_check_times times = by_hand;
     times.gap_s = never_s;
     loop_check_start(bed, &times);
@@ -207,9 +196,8 @@ UNIT_TEST(test_rounds_keep_their_distance)
 }
 
 /* The wish outlasts the round in which it comes. */
-UNIT_TEST(test_hurry_within_a_round)
+UNIT_TEST_ON(test_hurry_within_a_round, struct bed *bed)
 {
-    struct bed *bed = *state;
     bed->is_silent = true;
     loop_check_start(bed, &by_hand);
     loop_check_run_until(bed, &bed->ns.seen, 1);
@@ -217,9 +205,8 @@ UNIT_TEST(test_hurry_within_a_round)
     loop_check_run_until(bed, &bed->judged[UPSTREAM_SILENT], 2);
 }
 
-UNIT_TEST(test_nothing_to_ask)
+UNIT_TEST_ON(test_nothing_to_ask, struct bed *bed)
 {
-    struct bed *bed = *state;
     loop_check_start(bed, &by_hand);
     loop_check_set_servers(bed->check, &(struct nameserver){.address = bed->ns.address}, 1,
                            29); /* longer than a name may be */

@@ -194,9 +194,8 @@ static void new_pool(struct bed *bed, size_t connections_max)
     assert_int_equal(tls_pool_new(&config, &bed->pool, &err), 0);
 }
 
-static int tls_pool_setup(void **state)
+static void tls_pool_setup(struct bed *bed)
 {
-    struct bed *bed = test_calloc(1, sizeof(*bed));
     char cert[64], key[64];
     struct err err;
     log_set_level(LOG_LEVEL_ERROR);
@@ -220,8 +219,6 @@ static int tls_pool_setup(void **state)
     bed->listener.data = bed;
     ev_io_start(bed->loop, &bed->listener);
     new_pool(bed, TLS_POOL_CONNECTIONS_MAX);
-    *state = bed;
-    return 0;
 }
 
 static void tls_pool_remove_file(const struct bed *bed, const char *name)
@@ -231,9 +228,8 @@ static void tls_pool_remove_file(const struct bed *bed, const char *name)
     (void)unlink(path);                                             /* it may not be there */
 }
 
-static int tls_pool_teardown(void **state)
+static void tls_pool_teardown(struct bed *bed)
 {
-    struct bed *bed = *state;
     tls_pool_free(bed->pool);
     for (size_t i = 0; i < bed->accepted; i++) {
         tls_pool_drop(&bed->clients[i]);
@@ -250,8 +246,6 @@ static int tls_pool_teardown(void **state)
     (void)rmdir(bed->folder); /* what is left does no harm */
     test_free(bed->held);
     test_free(bed->questions);
-    test_free(bed);
-    return 0;
 }
 
 static int tls_pool_before_tests(void **state)
@@ -260,7 +254,7 @@ static int tls_pool_before_tests(void **state)
     return 0;
 }
 
-UNIT_TESTS_EACH(tls_pool_setup, tls_pool_teardown)
+UNIT_FIXTURE(struct bed, tls_pool_setup, tls_pool_teardown)
 UNIT_TESTS_ONCE(tls_pool_before_tests, NULL)
 UNIT_TESTS_HAVE_THREADS
 
@@ -364,9 +358,8 @@ static void tls_pool_on_done(void *data, const uint8_t *message, size_t len)
 /* ---- Tests ---- */
 
 /* One client has half of the places: of those that wait, and of all. Another one finds some. */
-UNIT_TEST(test_share_of_a_client)
+UNIT_TEST_ON(test_share_of_a_client, struct bed *bed)
 {
-    struct bed *bed = *state;
     size_t number = 0;
     bed->holds = bed->is_one_client = true;
     while (upstream_tls_pool_start(bed, number, "a.dns.example", false) == TLS_POOL_ASKED) {
@@ -398,9 +391,8 @@ UNIT_TEST(test_share_of_a_client)
 
 /* The most that one nameserver gets: eight connections with 256 questions each, and 1,024 that
  * wait; the next is refused. Then all are answered, the last one first. */
-UNIT_TEST(test_limits_of_a_nameserver)
+UNIT_TEST_ON(test_limits_of_a_nameserver, struct bed *bed)
 {
-    struct bed *bed = *state;
     size_t number = 0;
     bed->holds = true;
     while (bed->held_count < HELD_MAX) {
@@ -446,9 +438,8 @@ static size_t ask_each(struct bed *bed, size_t first, size_t count, size_t numbe
 
 /* Nameservers that are slow: one client holds half of all connections, then two of them a third
  * each; an idle one that another has left is nobody's to take beyond that. */
-UNIT_TEST(test_share_of_connections_of_a_client)
+UNIT_TEST_ON(test_share_of_connections_of_a_client, struct bed *bed)
 {
-    struct bed *bed = *state;
     new_pool(bed, 12);
     bed->holds = bed->is_one_client = true;
     assert_int_equal(ask_each(bed, 0, 12, 0), 6);
@@ -479,9 +470,8 @@ UNIT_TEST(test_share_of_connections_of_a_client)
 }
 
 /* The same for a zone, whoever asks. */
-UNIT_TEST(test_share_of_connections_of_a_zone)
+UNIT_TEST_ON(test_share_of_connections_of_a_zone, struct bed *bed)
 {
-    struct bed *bed = *state;
     struct tls_zone slow = {0}, other = {0};
     new_pool(bed, 12);
     bed->holds = true;
@@ -499,9 +489,8 @@ UNIT_TEST(test_share_of_connections_of_a_zone)
 
 /* Beyond its share, a client's questions wait where another's go, and hold nothing there: they are
  * asked again when the connection makes room. */
-UNIT_TEST(test_a_connection_that_nobody_holds_makes_room)
+UNIT_TEST_ON(test_a_connection_that_nobody_holds_makes_room, struct bed *bed)
 {
-    struct bed *bed = *state;
     const struct addr greedy = bed->client;
     new_pool(bed, 2);
     bed->holds = bed->is_one_client = true;
@@ -528,9 +517,8 @@ UNIT_TEST(test_a_connection_that_nobody_holds_makes_room)
 }
 
 /* Another is opened when that one has many. */
-UNIT_TEST(test_few_questions_share_a_connection)
+UNIT_TEST_ON(test_few_questions_share_a_connection, struct bed *bed)
 {
-    struct bed *bed = *state;
     bed->holds = true;
     for (size_t i = 0; i < TLS_POOL_BUSY - 1; i++) {
         upstream_tls_pool_ask(bed, i);
@@ -547,9 +535,8 @@ UNIT_TEST(test_few_questions_share_a_connection)
 }
 
 /* At the limit of all, an idle connection makes room; none that is in use does. */
-UNIT_TEST(test_limit_of_all)
+UNIT_TEST_ON(test_limit_of_all, struct bed *bed)
 {
-    struct bed *bed = *state;
     new_pool(bed, 2);
     assert_true(tls_pool_try_ask(bed, 0, "a.dns.example", false));
     assert_true(tls_pool_try_ask(bed, 1, "b.dns.example", false));
@@ -575,9 +562,8 @@ UNIT_TEST(test_limit_of_all)
 
 /* A question that waits for us is no failure of the upstream; one that waits for the upstream may
  * be. */
-UNIT_TEST(test_who_is_waited_for)
+UNIT_TEST_ON(test_who_is_waited_for, struct bed *bed)
 {
-    struct bed *bed = *state;
     new_pool(bed, 1);
     bed->holds = true;
     upstream_tls_pool_ask(bed, 0);
@@ -597,9 +583,8 @@ UNIT_TEST(test_who_is_waited_for)
 }
 
 /* Questions asked meanwhile, and until the next attempt, learn that we lack descriptors. */
-UNIT_TEST(test_no_descriptor_is_no_failure)
+UNIT_TEST_ON(test_no_descriptor_is_no_failure, struct bed *bed)
 {
-    struct bed *bed = *state;
     upstream_tls_pool_ask(bed, 0); /* reads the CAs and starts the thread */
     tls_pool_run_until(bed, &bed->replied, 1);
     few_descriptors_begin();
@@ -616,9 +601,8 @@ UNIT_TEST(test_no_descriptor_is_no_failure)
 }
 
 /* Asked again once; then it fails, and what follows is refused until the time is over. */
-UNIT_TEST(test_connections_that_answer_nothing)
+UNIT_TEST_ON(test_connections_that_answer_nothing, struct bed *bed)
 {
-    struct bed *bed = *state;
     bed->closes = true;
     upstream_tls_pool_ask(bed, 0);
     tls_pool_run_until(bed, &bed->failed, 1);
@@ -635,9 +619,8 @@ UNIT_TEST(test_connections_that_answer_nothing)
 }
 
 /* Open questions are asked again when a connection that had answered ends. */
-UNIT_TEST(test_a_lost_connection)
+UNIT_TEST_ON(test_a_lost_connection, struct bed *bed)
 {
-    struct bed *bed = *state;
     upstream_tls_pool_ask(bed, 0);
     tls_pool_run_until(bed, &bed->replied, 1);
     bed->holds = true;
@@ -655,9 +638,8 @@ UNIT_TEST(test_a_lost_connection)
 }
 
 /* Replies to what was not asked: ignored while they may be late, then the end. */
-UNIT_TEST(test_junk)
+UNIT_TEST_ON(test_junk, struct bed *bed)
 {
-    struct bed *bed = *state;
     bed->sends_junk = true;
     upstream_tls_pool_ask(bed, 0);
     tls_pool_run_until(bed, &bed->failed, 1);
@@ -665,9 +647,8 @@ UNIT_TEST(test_junk)
     assert_int_equal(bed->accepted, 2);
 }
 
-UNIT_TEST(test_forgotten)
+UNIT_TEST_ON(test_forgotten, struct bed *bed)
 {
-    struct bed *bed = *state;
     upstream_tls_pool_ask(bed, 0); /* while it connects */
     tls_pool_forget(&bed->questions[0].ask);
     tls_pool_forget(&bed->questions[0].ask);
@@ -688,9 +669,8 @@ UNIT_TEST(test_forgotten)
 
 /* A nameserver that reads nothing: what is not sent yet has a limit, also if every question is
  * forgotten at once; then questions wait for another connection. */
-UNIT_TEST(test_a_server_that_does_not_read)
+UNIT_TEST_ON(test_a_server_that_does_not_read, struct bed *bed)
 {
-    struct bed *bed = *state;
     enum { ENOUGH = 100 * 1000 }; /* questions: 38 MB, more than the sockets' buffers hold */
     size_t sent = 0;
     upstream_tls_pool_ask(bed, 0);
@@ -715,9 +695,8 @@ UNIT_TEST(test_a_server_that_does_not_read)
 }
 
 /* In a callback: others are forgotten, and asked, with replies and with failures. */
-UNIT_TEST(test_from_callbacks)
+UNIT_TEST_ON(test_from_callbacks, struct bed *bed)
 {
-    struct bed *bed = *state;
     struct question *q = bed->questions;
     q[0].forget_then = &q[1];
     q[2].ask_then = &q[3];
@@ -739,9 +718,8 @@ UNIT_TEST(test_from_callbacks)
 }
 
 /* More than are remembered: each fails for itself. */
-UNIT_TEST(test_many_nameservers)
+UNIT_TEST_ON(test_many_nameservers, struct bed *bed)
 {
-    struct bed *bed = *state;
     enum { MANY = TLS_POOL_PEERS_MAX + 50 };
     ev_io_stop(bed->loop, &bed->listener);
     close(bed->listener.fd);
@@ -758,9 +736,8 @@ UNIT_TEST(test_many_nameservers)
 }
 
 /* With questions that wait, a handshake under way, and questions without a reply. */
-UNIT_TEST(test_free_at_any_time)
+UNIT_TEST_ON(test_free_at_any_time, struct bed *bed)
 {
-    struct bed *bed = *state;
     bed->holds = true;
     for (unsigned turns = 0; turns < 12; turns++) {
         new_pool(bed, TLS_POOL_CONNECTIONS_MAX);
@@ -778,9 +755,8 @@ UNIT_TEST(test_free_at_any_time)
     assert_int_equal(bed->replied + bed->failed, 0);
 }
 
-UNIT_TEST(test_a_ca_file_that_is_none)
+UNIT_TEST_ON(test_a_ca_file_that_is_none, struct bed *bed)
 {
-    struct bed *bed = *state;
     struct tls_pool *pool;
     struct err err;
     const struct tls_pool_config config = {.loop = bed->loop, .files.ca = "/nonexistent/ca.crt"};
@@ -789,9 +765,8 @@ UNIT_TEST(test_a_ca_file_that_is_none)
 }
 
 /* Nothing was asked on it: no failure. */
-UNIT_TEST(test_an_idle_connection_that_the_server_closes)
+UNIT_TEST_ON(test_an_idle_connection_that_the_server_closes, struct bed *bed)
 {
-    struct bed *bed = *state;
     upstream_tls_pool_ask(bed, 0);
     tls_pool_run_until(bed, &bed->replied, 1);
     assert_int_equal(counter_get(&tls_pool_counts(bed->pool)->connections), 1);

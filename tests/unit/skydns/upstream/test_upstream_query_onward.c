@@ -97,19 +97,16 @@ static void start_onward(struct bed *bed, size_t sockets_max)
                         &(struct forwarder_rules){.timeout_ms = TIMEOUT_MS});
 }
 
-static int upstream_query_onward_set_up(void **state)
+static void upstream_query_onward_set_up(struct bed *bed)
 {
-    struct bed *bed = *state = xcalloc(1, sizeof(*bed));
     bed->loop = ev_loop_new(EVFLAG_AUTO);
     bed->tally = cache_tally_new();
     bed->config.cache = cache_new(100);
     bed->config.cache_limits = (struct cache_limits){.ttl_max_s = 3600};
-    return 0;
 }
 
-static int upstream_query_onward_tear_down(void **state)
+static void upstream_query_onward_tear_down(struct bed *bed)
 {
-    struct bed *bed = *state;
     fetcher_free(bed->fetcher);
     for (size_t i = 0; i < ZONES; i++) {
         scripted_nameserver_stop(&bed->servers[i].ns);
@@ -118,11 +115,9 @@ static int upstream_query_onward_tear_down(void **state)
     zone_table_unref(bed->config.zones_of_others);
     cache_tally_free(bed->tally);
     ev_loop_destroy(bed->loop);
-    free(bed);
-    return 0;
 }
 
-UNIT_TESTS_EACH(upstream_query_onward_set_up, upstream_query_onward_tear_down)
+UNIT_FIXTURE(struct bed, upstream_query_onward_set_up, upstream_query_onward_tear_down)
 
 static void on_onward_reply(void *data, const struct forwarder_reply *reply)
 {
@@ -165,9 +160,8 @@ static uint64_t in_flight(const struct bed *bed)
 }
 
 /* Two names and a client of the target itself wait for one question, and all have its answer. */
-UNIT_TEST(test_many_wait_for_one_target)
+UNIT_TEST_ON(test_many_wait_for_one_target, struct bed *bed)
 {
-    struct bed *bed = *state;
     bed->servers[1].target = onward_name("www.example.");
     bed->servers[0].is_silent = true;
     start_onward(bed, 100);
@@ -186,9 +180,8 @@ UNIT_TEST(test_many_wait_for_one_target)
 }
 
 /* Dropped with all others, while it waits; and freed. */
-UNIT_TEST(test_dropped_while_it_waits)
+UNIT_TEST_ON(test_dropped_while_it_waits, struct bed *bed)
 {
-    struct bed *bed = *state;
     bed->servers[1].target = onward_name("www.example.");
     bed->servers[0].is_silent = true;
     start_onward(bed, 100);
@@ -203,9 +196,8 @@ UNIT_TEST(test_dropped_while_it_waits)
 }
 
 /* Nobody waits for it any more: it goes on, and is kept. */
-UNIT_TEST(test_forgotten_while_it_waits)
+UNIT_TEST_ON(test_forgotten_while_it_waits, struct bed *bed)
 {
-    struct bed *bed = *state;
     bed->servers[1].target = onward_name("www.example.");
     bed->servers[0].is_silent = true;
     start_onward(bed, 100);
@@ -225,9 +217,8 @@ UNIT_TEST(test_forgotten_while_it_waits)
 }
 
 /* It has the place of a socket, and the target finds none: no failure of a nameserver. */
-UNIT_TEST(test_no_socket_for_the_target)
+UNIT_TEST_ON(test_no_socket_for_the_target, struct bed *bed)
 {
-    struct bed *bed = *state;
     bed->servers[1].target = onward_name("www.example.");
     start_onward(bed, 2);
     const struct asked *a = ask_onward(bed, "a.one.test.");
@@ -243,9 +234,8 @@ UNIT_TEST(test_no_socket_for_the_target)
 }
 
 /* Ends without a timeout, whoever is asked first. */
-UNIT_TEST(test_a_circle)
+UNIT_TEST_ON(test_a_circle, struct bed *bed)
 {
-    struct bed *bed = *state;
     bed->servers[1].target = onward_name("b.two.test.");
     bed->servers[2].target = onward_name("a.one.test.");
     start_onward(bed, 100);

@@ -61,27 +61,22 @@ static void upstream_shares_use_zones(struct bed *bed)
     forwarder_set_rules(bed->forwarder, &(struct forwarder_rules){.timeout_ms = TIMEOUT_MS});
 }
 
-static int upstream_shares_set_up(void **state)
+static void upstream_shares_set_up(struct bed *bed)
 {
-    struct bed *bed = *state = xcalloc(1, sizeof(*bed));
     bed->loop = ev_loop_new(EVFLAG_AUTO);
-    return 0;
 }
 
-static int upstream_shares_tear_down(void **state)
+static void upstream_shares_tear_down(struct bed *bed)
 {
-    struct bed *bed = *state;
     forwarder_free(bed->forwarder);
     zone_table_unref(bed->zones);
     for (size_t i = 0; i < bed->zone_count; i++) {
         scripted_nameserver_stop(&bed->ns[i]);
     }
     ev_loop_destroy(bed->loop);
-    free(bed);
-    return 0;
 }
 
-UNIT_TESTS_EACH(upstream_shares_set_up, upstream_shares_tear_down)
+UNIT_FIXTURE(struct bed, upstream_shares_set_up, upstream_shares_tear_down)
 
 /* 192.0.2.`number` */
 static struct addr client_number(unsigned number)
@@ -109,10 +104,9 @@ static enum forwarder_start upstream_shares_begin(struct bed *bed, struct asking
 }
 
 /* Different names fail, and the server is alive, and counts as never asked. */
-UNIT_TEST(test_no_descriptor_is_no_failure)
+UNIT_TEST_ON(test_no_descriptor_is_no_failure, struct bed *bed)
 {
     static const char *const names[] = {"a.test.", "b.test.", "c.test."};
-    struct bed *bed = *state;
     struct asking asking;
     struct upstream_states states;
     (void)upstream_shares_add_zone(bed, ".", NULL);
@@ -189,9 +183,8 @@ static size_t fill_tcp(struct bed *bed, const char *name, const struct addr *cli
 }
 
 /* One has half of the places, the next ones still find some. */
-UNIT_TEST(test_tcp_is_shared_among_clients)
+UNIT_TEST_ON(test_tcp_is_shared_among_clients, struct bed *bed)
 {
-    struct bed *bed = *state;
     struct scripted_nameserver *ns =
         upstream_shares_add_zone(bed, ".", upstream_shares_answer_truncated);
     size_t taken = 0;
@@ -214,9 +207,8 @@ UNIT_TEST(test_tcp_is_shared_among_clients)
 }
 
 /* Whatever clients ask for long replies of a slow zone. */
-UNIT_TEST(test_tcp_is_shared_among_zones)
+UNIT_TEST_ON(test_tcp_is_shared_among_zones, struct bed *bed)
 {
-    struct bed *bed = *state;
     struct scripted_nameserver *general =
         upstream_shares_add_zone(bed, ".", upstream_shares_answer_truncated);
     struct scripted_nameserver *slow =
@@ -249,9 +241,8 @@ static void upstream_shares_answer_twice(struct scripted_nameserver *ns)
 }
 
 /* Somebody's malformed replies, which end nothing, keep no other client from the right one. */
-UNIT_TEST(test_listening_is_shared_among_clients)
+UNIT_TEST_ON(test_listening_is_shared_among_clients, struct bed *bed)
 {
-    struct bed *bed = *state;
     static struct asking others[2 * TCP_LISTENERS_MAX], asking; /* until the bed ends */
     const struct addr client = client_number(1), another = client_number(2);
     struct scripted_nameserver *ns =

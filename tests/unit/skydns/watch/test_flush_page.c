@@ -74,33 +74,29 @@ static bool flush_has(const struct flush_bed *b, const char *question)
     return hit.state == CACHE_FRESH;
 }
 
-static int flush_begin(void **state)
+static void flush_begin(struct flush_bed *b)
 {
-    static struct flush_bed b;
-    b = (struct flush_bed){
+    *b = (struct flush_bed){
         .f = setup_still_with(TIMEOUT_S * 1000, RESOLVER_STALE_WAIT_MS, flush_configure),
         .loop = ev_loop_new(0)};
-    publish(b.f);
-    b.cache = publisher_newest_config(b.f->publisher)->cache;
-    b.sources = (struct metrics_sources){.resolver = b.f->resolver};
-    b.page = flush_page_new(b.loop, &b.sources);
-    b.route = flush_page_route(b.page);
-    b.server = http_ask_serve(b.loop, &b.route, 1, &b.address);
-    ev_async_init(&b.stop, flush_on_stop);
-    ev_async_start(b.loop, &b.stop);
-    assert_int_equal(pthread_create(&b.thread, NULL, flush_serve, &b), 0);
-    flush_put(&b, "www.example.com. A");
-    flush_put(&b, "www.example.com. AAAA");
-    flush_put(&b, "example.com. A");
-    flush_put(&b, "a.www.example.com. A");
-    flush_put(&b, "www.example.org. A");
-    *state = &b;
-    return 0;
+    publish(b->f);
+    b->cache = publisher_newest_config(b->f->publisher)->cache;
+    b->sources = (struct metrics_sources){.resolver = b->f->resolver};
+    b->page = flush_page_new(b->loop, &b->sources);
+    b->route = flush_page_route(b->page);
+    b->server = http_ask_serve(b->loop, &b->route, 1, &b->address);
+    ev_async_init(&b->stop, flush_on_stop);
+    ev_async_start(b->loop, &b->stop);
+    assert_int_equal(pthread_create(&b->thread, NULL, flush_serve, b), 0);
+    flush_put(b, "www.example.com. A");
+    flush_put(b, "www.example.com. AAAA");
+    flush_put(b, "example.com. A");
+    flush_put(b, "a.www.example.com. A");
+    flush_put(b, "www.example.org. A");
 }
 
-static int flush_end(void **state)
+static void flush_end(struct flush_bed *b)
 {
-    struct flush_bed *b = *state;
     ev_async_send(b->loop, &b->stop);
     assert_int_equal(pthread_join(b->thread, NULL), 0);
     http_server_free(b->server);
@@ -111,10 +107,9 @@ static int flush_end(void **state)
     }
     stop(b->f);
     teardown(b->f);
-    return 0;
 }
 
-UNIT_TESTS_EACH(flush_begin, flush_end)
+UNIT_FIXTURE(struct flush_bed, flush_begin, flush_end)
 
 /* `field` NULL: GET. */
 static void flush_expect(const struct flush_bed *b, const char *target, const char *field,
@@ -138,9 +133,8 @@ static void flush_expect(const struct flush_bed *b, const char *target, const ch
 static const char flush_field[] = "Skydns-Flush: 1";
 
 /* All types of one name, in any case. */
-UNIT_TEST(test_a_name)
+UNIT_TEST_ON(test_a_name, struct flush_bed *b)
 {
-    struct flush_bed *b = *state;
     start_threads(b->f);
     flush_expect(b, "/flush?name=WWW.example.com", flush_field, 200, "{\"dropped\":2}\n");
     assert_false(flush_has(b, "www.example.com. A"));
@@ -151,9 +145,8 @@ UNIT_TEST(test_a_name)
 }
 
 /* All names below it, wherever in the cache they are. */
-UNIT_TEST(test_a_zone)
+UNIT_TEST_ON(test_a_zone, struct flush_bed *b)
 {
-    struct flush_bed *b = *state;
     char text[64];
     for (unsigned i = 0; i < NAMES; i++) {
         (void)snprintf(text, sizeof(text), "n%u.example.com. A", i); /* fits */
@@ -168,9 +161,8 @@ UNIT_TEST(test_a_zone)
     assert_true(flush_has(b, "www.example.org. A"));
 }
 
-UNIT_TEST(test_what_does_not_flush)
+UNIT_TEST_ON(test_what_does_not_flush, struct flush_bed *b)
 {
-    struct flush_bed *b = *state;
     start_threads(b->f);
     flush_expect(b, "/flush?name=www.example.com", NULL, 405, "expected: POST\n");
     flush_expect(b, "/flush?name=www.example.com", "Skydns-Flush: 0", 403,
@@ -187,9 +179,8 @@ UNIT_TEST(test_what_does_not_flush)
 
 /* The resolver's thread has not started: the first flush waits for it, and a second has no
  * place. */
-UNIT_TEST(test_one_at_a_time)
+UNIT_TEST_ON(test_one_at_a_time, struct flush_bed *b)
 {
-    struct flush_bed *b = *state;
     const struct cache_flush flush = {.name = name_of("www.example.org.")};
     uint64_t dropped = 0;
     flush_expect(b, "/flush?name=www.example.com&timeout=0", flush_field, 504,
@@ -223,9 +214,8 @@ static int flush_run_client(const struct addr *server, const char *name, char ou
     return r;
 }
 
-UNIT_TEST(test_the_command)
+UNIT_TEST_ON(test_the_command, struct flush_bed *b)
 {
-    struct flush_bed *b = *state;
     struct addr other = loopback_addr(loopback_free_port());
     struct err err;
     char output[OUTPUT_MAX];
@@ -241,9 +231,8 @@ UNIT_TEST(test_the_command)
 }
 
 /* Busy is no fault of the command line. */
-UNIT_TEST(test_the_command_meets_another_flush)
+UNIT_TEST_ON(test_the_command_meets_another_flush, struct flush_bed *b)
 {
-    struct flush_bed *b = *state;
     const struct cache_flush flush = {.name = name_of("www.example.org.")};
     struct err err;
     char output[OUTPUT_MAX];

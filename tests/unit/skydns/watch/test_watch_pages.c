@@ -19,35 +19,30 @@ struct watch_bed {
     struct addr address;
 };
 
-static int watch_setup(void **state)
+static void watch_setup(struct watch_bed *b)
 {
-    static struct watch_bed b;
-    b = (struct watch_bed){.address = {.len = 0}};
-    bed_start(&b.pages, "-no-rec -allow=10.0.0.0/8");
-    b.sources = (struct metrics_sources){
-        .explainer = b.pages.explainer, .sync = b.pages.sync, .publisher = b.pages.publisher};
-    b.waiters = wait_page_new(b.pages.loop, &b.sources);
-    b.watch = watch_page_new(b.pages.loop, &b.sources);
-    b.routes[0] = wait_page_route(b.waiters);
-    b.routes[1] = watch_page_route(b.watch);
-    b.server = http_ask_serve(b.pages.loop, b.routes, ARRAY_LEN(b.routes), &b.address);
+    *b = (struct watch_bed){.address = {.len = 0}};
+    bed_start(&b->pages, "-no-rec -allow=10.0.0.0/8");
+    b->sources = (struct metrics_sources){
+        .explainer = b->pages.explainer, .sync = b->pages.sync, .publisher = b->pages.publisher};
+    b->waiters = wait_page_new(b->pages.loop, &b->sources);
+    b->watch = watch_page_new(b->pages.loop, &b->sources);
+    b->routes[0] = wait_page_route(b->waiters);
+    b->routes[1] = watch_page_route(b->watch);
+    b->server = http_ask_serve(b->pages.loop, b->routes, ARRAY_LEN(b->routes), &b->address);
     test_clock_stop();
-    *state = &b;
-    return 0;
 }
 
-static int watch_teardown(void **state)
+static void watch_teardown(struct watch_bed *b)
 {
-    struct watch_bed *b = *state;
     test_clock_run();
     http_server_free(b->server);
     watch_page_free(b->watch);
     http_waiters_free(b->waiters);
     bed_stop(&b->pages);
-    return 0;
 }
 
-UNIT_TESTS_EACH(watch_setup, watch_teardown)
+UNIT_FIXTURE(struct watch_bed, watch_setup, watch_teardown)
 
 static const struct bed_key first[] = {{"local/cluster/a", "{'host':'10.0.0.1'}"}};
 
@@ -84,9 +79,8 @@ static size_t watch_count(const char *text, const char *part)
 
 /* ---- /wait ---- */
 
-UNIT_TEST(test_a_revision)
+UNIT_TEST_ON(test_a_revision, struct watch_bed *b)
 {
-    struct watch_bed *b = *state;
     bed_fill(&b->pages, first, ARRAY_LEN(first));
     bed_mirror_counts.is_caught_up = true;
     struct held_client here = watch_ask(b, "GET /wait?revision=1");
@@ -100,9 +94,8 @@ UNIT_TEST(test_a_revision)
 }
 
 /* A thread in an older version holds it up; one that sleeps does not. */
-UNIT_TEST(test_a_thread_that_is_at_work)
+UNIT_TEST_ON(test_a_thread_that_is_at_work, struct watch_bed *b)
 {
-    struct watch_bed *b = *state;
     struct publisher_reader *reader = publisher_reader_new(b->pages.publisher);
     bed_fill(&b->pages, first, ARRAY_LEN(first));
     bed_mirror_counts.is_caught_up = true;
@@ -120,9 +113,8 @@ UNIT_TEST(test_a_thread_that_is_at_work)
     held_client_close(&now);
 }
 
-UNIT_TEST(test_what_is_not_served)
+UNIT_TEST_ON(test_what_is_not_served, struct watch_bed *b)
 {
-    struct watch_bed *b = *state;
     bed_fill(&b->pages, first, ARRAY_LEN(first));
     struct held_client c = watch_ask(b, "GET /wait?revision=1&timeout=1s");
     watch_pass_ms(b, 1000);
@@ -142,9 +134,8 @@ UNIT_TEST(test_what_is_not_served)
 
 /* ---- /watch ---- */
 
-UNIT_TEST(test_events)
+UNIT_TEST_ON(test_events, struct watch_bed *b)
 {
-    struct watch_bed *b = *state;
     bed_fill(&b->pages, first, ARRAY_LEN(first));
     struct held_client c = watch_ask(b, "GET /watch?name=a.cluster.local");
     assert_string_equal(watch_events(&c),
@@ -167,9 +158,8 @@ UNIT_TEST(test_events)
 }
 
 /* WATCH_GAP_MS lie between two looks. */
-UNIT_TEST(test_gaps)
+UNIT_TEST_ON(test_gaps, struct watch_bed *b)
 {
-    struct watch_bed *b = *state;
     bed_fill(&b->pages, first, ARRAY_LEN(first));
     struct held_client c = watch_ask(b, "GET /watch?name=a.cluster.local&type=A");
     bed_add(&b->pages, "local/cluster/a", "{'host':'10.0.0.2'}");
@@ -183,9 +173,8 @@ UNIT_TEST(test_gaps)
     held_client_close(&c);
 }
 
-UNIT_TEST(test_a_comment_shows_that_it_lives)
+UNIT_TEST_ON(test_a_comment_shows_that_it_lives, struct watch_bed *b)
 {
-    struct watch_bed *b = *state;
     bed_fill(&b->pages, first, ARRAY_LEN(first));
     struct held_client c = watch_ask(b, "GET /watch?name=a.cluster.local");
     for (int s = 0; s < 32; s++) {
@@ -195,9 +184,8 @@ UNIT_TEST(test_a_comment_shows_that_it_lives)
     held_client_close(&c);
 }
 
-UNIT_TEST(test_who_is_refused)
+UNIT_TEST_ON(test_who_is_refused, struct watch_bed *b)
 {
-    struct watch_bed *b = *state;
     bed_fill(&b->pages, first, ARRAY_LEN(first));
     struct held_client c = watch_ask(b, "GET /watch?name=a.cluster.local&client=192.0.2.1");
     assert_string_equal(watch_events(&c), "data: {\"revision\":1,\"status\":\"REFUSED\"}\n\n");
@@ -217,9 +205,8 @@ UNIT_TEST(test_who_is_refused)
 }
 
 /* It is told by the last event, and others go on. */
-UNIT_TEST(test_a_reader_that_does_not_read)
+UNIT_TEST_ON(test_a_reader_that_does_not_read, struct watch_bed *b)
 {
-    struct watch_bed *b = *state;
     char key[64], value[64];
     bed_mirror.full_begin(bed_mirror.data, &(struct etcd_mirror_read){.reason = ""});
     for (unsigned i = 0; i < 400; i++) {
@@ -250,9 +237,8 @@ UNIT_TEST(test_a_reader_that_does_not_read)
 }
 
 /* One that reads late gets the newest answer then, and nothing in between. */
-UNIT_TEST(test_a_reader_that_reads_late)
+UNIT_TEST_ON(test_a_reader_that_reads_late, struct watch_bed *b)
 {
-    struct watch_bed *b = *state;
     char key[64], value[64];
     bed_mirror.full_begin(bed_mirror.data, &(struct etcd_mirror_read){.reason = ""});
     for (unsigned i = 0; i < 4000; i++) {
@@ -273,9 +259,8 @@ UNIT_TEST(test_a_reader_that_reads_late)
 }
 
 /* The domain goes: nothing more can be told of its names. */
-UNIT_TEST(test_a_name_that_is_ours_no_more)
+UNIT_TEST_ON(test_a_name_that_is_ours_no_more, struct watch_bed *b)
 {
-    struct watch_bed *b = *state;
     struct dname other;
     bed_fill(&b->pages, first, ARRAY_LEN(first));
     struct held_client c = watch_ask(b, "GET /watch?name=a.cluster.local");
