@@ -3,12 +3,12 @@
  * header wants before it.
  *
  * UNIT_TEST(test_srv) { ... } is a test, run under TEST_FILTER if that is set.
- * UNIT_TEST_ON(test_srv, struct bed *bed) { ... } is a test that takes the program's fixture.
- * UNIT_FIXTURE(struct bed, set_up, tear_down) is that fixture: each test has its own, zeroed before
- * set_up(bed) and freed after tear_down(bed), which runs after a failure, too.
- * UNIT_FIXTURE_MADE(bed_new, bed_free) is that fixture when bed_new() makes it.
- * UNIT_TEST_IN(test_srv, set_up, tear_down) and UNIT_TESTS_EACH(set_up, tear_down) are the same for
- * fixtures in cmocka's own form, of one test and of each that names none; each may be NULL.
+ * UNIT_TEST_ON(test_srv, struct bed *bed) { ... } is a test on the program's fixture.
+ * UNIT_FIXTURE(struct bed, set_up, tear_down) is that fixture: zeroed before set_up(bed) and freed
+ * after tear_down(bed), for each test of its own, and also if that fails.
+ * UNIT_FIXTURE_MADE(bed_new(4), bed_free) is that fixture where a call makes it.
+ * UNIT_TEST_IN(test_srv, set_up, tear_down) { ... } has a fixture of its own in cmocka's form.
+ * UNIT_TESTS_EACH(set_up, tear_down) is one for each test that names none; each may be NULL.
  * UNIT_TESTS_ONCE(set_up, tear_down) runs before the first test and after the last.
  * UNIT_TESTS_NEED(etcd_proc_missing) skips all, with the reason that it returns.
  *
@@ -19,6 +19,7 @@
 
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -29,12 +30,14 @@
 
 #pragma GCC diagnostic ignored "-Wunused-parameter"
 
-/* Registers a test; called before main. Tests run in the order of `line`. */
+/* Registers a test, which is defined on the program's fixture or not; called before main. Tests run
+ * in the order of `line`. */
 void unit_test_add(const char *name, CMUnitTestFunction test, CMFixtureFunction set_up,
-                   CMFixtureFunction tear_down, int line);
+                   CMFixtureFunction tear_down, bool is_on, int line);
 
-/* Sets the fixture of tests that have none of their own; called before main. */
-void unit_tests_each(CMFixtureFunction set_up, CMFixtureFunction tear_down);
+/* Sets the fixture of the tests that are defined on it, or of all that have none of their own;
+ * called before main. */
+void unit_tests_each(CMFixtureFunction set_up, CMFixtureFunction tear_down, bool is_for_all);
 
 /* Sets what surrounds all tests; called before main. */
 void unit_tests_once(CMFixtureFunction set_up, CMFixtureFunction tear_down);
@@ -49,56 +52,53 @@ void unit_tests_have_threads(void);
  * and one more for a thread that was started without UNIT_TESTS_HAVE_THREADS. */
 int unit_tests_run(const char *group);
 
-#define UNIT_TEST_IN(name, set_up, tear_down)                       \
-    static void name(void **state);                                 \
-    __attribute__((constructor)) static void name##_is_a_test(void) \
-    {                                                               \
-        unit_test_add(#name, name, set_up, tear_down, __LINE__);    \
-    }                                                               \
+#define UNIT_TEST_ADD(name, set_up, tear_down, is_on)                   \
+    static void name(void **state);                                     \
+    __attribute__((constructor)) static void name##_is_a_test(void)     \
+    {                                                                   \
+        unit_test_add(#name, name, set_up, tear_down, is_on, __LINE__); \
+    }                                                                   \
     static void name(void **state)
 
-#define UNIT_TEST(name) UNIT_TEST_IN(name, NULL, NULL)
+#define UNIT_TEST(name) UNIT_TEST_ADD(name, NULL, NULL, false)
 
-#define UNIT_TEST_ON(name, fixture) \
-    static void name##_on(fixture); \
-    UNIT_TEST(name)                 \
-    {                               \
-        name##_on(*state);          \
-    }                               \
+#define UNIT_TEST_IN(name, set_up, tear_down) UNIT_TEST_ADD(name, set_up, tear_down, false)
+
+#define UNIT_TEST_ON(name, fixture)       \
+    static void name##_on(fixture);       \
+    UNIT_TEST_ADD(name, NULL, NULL, true) \
+    {                                     \
+        name##_on(*state);                \
+    }                                     \
     static void name##_on(fixture)
 
 #define UNIT_TESTS_EACH(set_up, tear_down)                                   \
     __attribute__((constructor)) static void unit_tests_have_a_fixture(void) \
     {                                                                        \
-        unit_tests_each(set_up, tear_down);                                  \
+        unit_tests_each(set_up, tear_down, true);                            \
     }
 
-#define UNIT_FIXTURE(type, set_up, tear_down)       \
-    static int unit_fixture_set_up(void **state)    \
-    {                                               \
-        set_up(*state = xcalloc(1, sizeof(type)));  \
-        return 0;                                   \
-    }                                               \
-    static int unit_fixture_tear_down(void **state) \
-    {                                               \
-        tear_down(*state);                          \
-        free(*state);                               \
-        return 0;                                   \
-    }                                               \
-    UNIT_TESTS_EACH(unit_fixture_set_up, unit_fixture_tear_down)
+#define UNIT_FIXTURE_AT(expression, tear_down, release)                      \
+    static int unit_fixture_set_up(void **state)                             \
+    {                                                                        \
+        expression;                                                          \
+        return 0;                                                            \
+    }                                                                        \
+    static int unit_fixture_tear_down(void **state)                          \
+    {                                                                        \
+        tear_down(*state);                                                   \
+        release;                                                             \
+        return 0;                                                            \
+    }                                                                        \
+    __attribute__((constructor)) static void unit_tests_have_a_fixture(void) \
+    {                                                                        \
+        unit_tests_each(unit_fixture_set_up, unit_fixture_tear_down, false); \
+    }
 
-#define UNIT_FIXTURE_MADE(make, unmake)          \
-    static int unit_fixture_make(void **state)   \
-    {                                            \
-        *state = make();                         \
-        return 0;                                \
-    }                                            \
-    static int unit_fixture_unmake(void **state) \
-    {                                            \
-        unmake(*state);                          \
-        return 0;                                \
-    }                                            \
-    UNIT_TESTS_EACH(unit_fixture_make, unit_fixture_unmake)
+#define UNIT_FIXTURE(type, set_up, tear_down) \
+    UNIT_FIXTURE_AT(set_up(*state = xcalloc(1, sizeof(type))), tear_down, free(*state))
+
+#define UNIT_FIXTURE_MADE(made, tear_down) UNIT_FIXTURE_AT(*state = (made), tear_down, )
 
 #define UNIT_TESTS_ONCE(set_up, tear_down)                                      \
     __attribute__((constructor)) static void unit_tests_have_surroundings(void) \

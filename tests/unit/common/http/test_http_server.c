@@ -251,11 +251,11 @@ static const char *http_server_exchange(struct fixture *f, struct client *c, con
 #define CLOSE "Host: localhost\r\nConnection: close\r\n\r\n"
 
 /* Every byte in order; without a length HTTP/1.0 ends it by closing. */
-UNIT_TEST(test_stream)
+UNIT_TEST_ON(test_stream, struct fixture *f)
 {
     struct client c;
     const char *body =
-        strstr(http_server_exchange(*state, &c, "GET /stream HTTP/1.0\r\n\r\n"), "\r\n\r\n");
+        strstr(http_server_exchange(f, &c, "GET /stream HTTP/1.0\r\n\r\n"), "\r\n\r\n");
     assert_non_null(body);
     body += 4;
     for (int piece = 0; piece < STREAM_PIECES; piece++) {
@@ -289,7 +289,7 @@ UNIT_TEST_ON(test_streams_that_end_early, struct fixture *f)
     assert_int_equal(streams_open, 0);
 }
 
-UNIT_TEST(test_replies)
+UNIT_TEST_ON(test_replies, struct fixture *f)
 {
     static const struct {
         const char *name;
@@ -326,7 +326,7 @@ UNIT_TEST(test_replies)
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         struct client c;
-        const char *reply = http_server_exchange(*state, &c, cases[i].request);
+        const char *reply = http_server_exchange(f, &c, cases[i].request);
         const char *body = strstr(reply, "\r\n\r\n");
         if (strncmp(reply, cases[i].status_line, strlen(cases[i].status_line)) != 0 ||
             !strstr(reply, cases[i].header) || !body || strcmp(body + 4, cases[i].body) != 0) {
@@ -336,27 +336,27 @@ UNIT_TEST(test_replies)
     }
 }
 
-UNIT_TEST(test_no_http)
+UNIT_TEST_ON(test_no_http, struct fixture *f)
 {
     static const char *const requests[] = {"\x16\x03\x01\x02\n\r\n\r\n", "GET\r\n\r\n",
                                            "GET /echo HTTP/9.9\r\n\r\n"};
     struct client c;
     for (size_t i = 0; i < ARRAY_LEN(requests); i++) {
-        const char *reply = http_server_exchange(*state, &c, requests[i]);
+        const char *reply = http_server_exchange(f, &c, requests[i]);
         if (strstr(reply, " 200 ")) {
             fail_msg("request %zu: got\n%s", i, reply);
         }
         client_close(&c);
     }
     assert_non_null(
-        strstr(http_server_exchange(*state, &c, "GET /echo HTTP/1.1\r\n" CLOSE), "echo GET"));
+        strstr(http_server_exchange(f, &c, "GET /echo HTTP/1.1\r\n" CLOSE), "echo GET"));
     client_close(&c);
 }
 
-UNIT_TEST(test_requests_follow_on_one_connection)
+UNIT_TEST_ON(test_requests_follow_on_one_connection, struct fixture *f)
 {
     struct client c;
-    client_open(&c, *state);
+    client_open(&c, f);
     for (int i = 0; i < 3; i++) {
         http_server_client_send(&c, "GET /echo HTTP/1.1\r\nHost: localhost\r\n\r\n");
         http_server_await(&c, false);
@@ -367,11 +367,11 @@ UNIT_TEST(test_requests_follow_on_one_connection)
     client_close(&c);
 }
 
-UNIT_TEST(test_request_in_pieces)
+UNIT_TEST_ON(test_request_in_pieces, struct fixture *f)
 {
     static const char request[] = "GET /echo HTTP/1.1\r\n" CLOSE;
     struct client c;
-    client_open(&c, *state);
+    client_open(&c, f);
     for (size_t i = 0; request[i]; i++) {
         char piece[2] = {request[i], '\0'};
         http_server_client_send(&c, piece);
@@ -382,12 +382,12 @@ UNIT_TEST(test_request_in_pieces)
     client_close(&c);
 }
 
-UNIT_TEST(test_body_over_the_limit_closes)
+UNIT_TEST_ON(test_body_over_the_limit_closes, struct fixture *f)
 {
     char piece[1024];
     struct client c;
     memset(piece, 'x', sizeof(piece));
-    client_open(&c, *state);
+    client_open(&c, f);
     http_server_client_send(
         &c, "POST /echo HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000000\r\n\r\n");
     for (size_t sent = 0; sent < 1000000 && !c.closed; sent += sizeof(piece)) {
@@ -529,7 +529,7 @@ static void http_server_close_all(struct client *clients, int count)
     }
 }
 
-UNIT_TEST(test_idle_connections_make_room)
+UNIT_TEST_ON(test_idle_connections_make_room, struct fixture *f)
 {
     static const char *const what[] = {
         "",                                                             /* no bytes */
@@ -539,7 +539,6 @@ UNIT_TEST(test_idle_connections_make_room)
         ("GET /empty HTTP/1.1\r\n" CLOSE),                              /* a last one */
     };
     for (size_t i = 0; i < ARRAY_LEN(what); i++) {
-        struct fixture *f = *state;
         struct client *held = hold_all(f, what[i]), late;
         const char *reply = http_server_exchange(f, &late, "GET /echo HTTP/1.1\r\n" CLOSE);
         assert_non_null(strstr(reply, "echo GET /echo"));
@@ -683,12 +682,11 @@ UNIT_TEST_ON(test_fresh_connections_have_a_limit, struct fixture *f)
 }
 
 /* Bytes that drip in, of the head or of the body, do not extend the time for a request. */
-UNIT_TEST(test_a_dripping_request_is_closed)
+UNIT_TEST_ON(test_a_dripping_request_is_closed, struct fixture *f)
 {
     static const char *const beginnings[] = {
         "", "GET /", "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 999\r\n\r\n"};
     for (size_t i = 0; i < ARRAY_LEN(beginnings); i++) {
-        struct fixture *f = *state;
         struct client c;
         client_open(&c, f);
         test_clock_stop();
@@ -847,10 +845,10 @@ static void http_server_take_body(struct client *c, const char *want)
 }
 
 /* All at once: bodies, HEAD requests, streams, and a last one with close. Replies come in order. */
-UNIT_TEST(test_requests_that_do_not_wait)
+UNIT_TEST_ON(test_requests_that_do_not_wait, struct fixture *f)
 {
     struct client c;
-    client_open(&c, *state);
+    client_open(&c, f);
     http_server_client_send(&c,
                             "POST /echo?x=1 HTTP/1.1\r\nHost: h\r\nContent-Length: 4\r\n\r\nGET "
                             "HEAD /stream HTTP/1.1\r\nHost: h\r\n\r\n"
@@ -872,11 +870,11 @@ UNIT_TEST(test_requests_that_do_not_wait)
     client_close(&c);
 }
 
-UNIT_TEST(test_a_stream_in_chunks)
+UNIT_TEST_ON(test_a_stream_in_chunks, struct fixture *f)
 {
     struct client c;
     static char piece[STREAM_PIECE * 3];
-    client_open(&c, *state);
+    client_open(&c, f);
     for (int round = 0; round < 2; round++) {
         http_server_client_send(&c, "GET /stream HTTP/1.1\r\nHost: h\r\n\r\n");
         http_server_take_head(&c, "HTTP/1.1 200 OK", "Transfer-Encoding: chunked");
@@ -898,10 +896,10 @@ UNIT_TEST(test_a_stream_in_chunks)
     client_close(&c);
 }
 
-UNIT_TEST(test_a_body_that_waits_to_be_asked_for)
+UNIT_TEST_ON(test_a_body_that_waits_to_be_asked_for, struct fixture *f)
 {
     struct client c;
-    client_open(&c, *state);
+    client_open(&c, f);
     http_server_client_send(&c, "PUT /echo HTTP/1.1\r\nHost: h\r\nContent-Length: 3\r\n"
                                 "Expect: 100-continue\r\n\r\n");
     assert_string_equal(http_server_take_line(&c), "HTTP/1.1 100 Continue");
@@ -918,7 +916,7 @@ UNIT_TEST(test_a_body_that_waits_to_be_asked_for)
 }
 
 /* The reply arrives, even though the client keeps sending what nobody reads. */
-UNIT_TEST(test_refusals)
+UNIT_TEST_ON(test_refusals, struct fixture *f)
 {
     static char long_target[20 * 1024], long_field[20 * 1024];
     static const char line[] = "GET / HTTP/1.1\r\nX:";
@@ -943,7 +941,7 @@ UNIT_TEST(test_refusals)
     memcpy(long_field, line, sizeof(line) - 1);
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         struct client c;
-        client_open(&c, *state);
+        client_open(&c, f);
         http_server_client_send(&c, cases[i].request);
         http_server_client_send(&c, "more of it");
         http_server_take_head(&c, cases[i].status_line, "Connection: close");
@@ -954,11 +952,11 @@ UNIT_TEST(test_refusals)
     }
 }
 
-UNIT_TEST(test_a_reply_larger_than_sockets_hold)
+UNIT_TEST_ON(test_a_reply_larger_than_sockets_hold, struct fixture *f)
 {
     struct client c;
     const char *body =
-        strstr(http_server_exchange(*state, &c, "GET /big HTTP/1.1\r\n" CLOSE), "\r\n\r\n");
+        strstr(http_server_exchange(f, &c, "GET /big HTTP/1.1\r\n" CLOSE), "\r\n\r\n");
     assert_non_null(body);
     body += 4;
     assert_int_equal(strlen(body), BIG);

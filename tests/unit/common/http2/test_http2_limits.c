@@ -105,6 +105,8 @@ static const struct wrong_frame wrong_frames[] = {
     {"data with more padding than frame", H2_DATA, H2_PADDED, 3, BYTES("\2a"), PROTOCOL_ERROR},
 };
 
+UNIT_FIXTURE(struct h2_client, h2_client_start, h2_client_end)
+
 UNIT_TEST(test_wrong_frames)
 {
     for (size_t i = 0; i < ARRAY_LEN(wrong_frames); i++) {
@@ -155,7 +157,7 @@ UNIT_TEST(test_beginnings)
 
 /* ---- Requests that end their stream ---- */
 
-UNIT_TEST(test_malformed_requests)
+UNIT_TEST_ON(test_malformed_requests, struct h2_client *c)
 {
     static const char *const cases[] = {
         ":method: GET\n:scheme: https",
@@ -186,144 +188,123 @@ UNIT_TEST(test_malformed_requests)
         H2_CLIENT_GET "content-length: 1234567890123456789",
         H2_CLIENT_GET "content-length: 0\ncontent-length: 1",
     };
-    struct h2_client c;
-    h2_client_start(&c);
     uint32_t id = 1;
     for (size_t i = 0; i < ARRAY_LEN(cases); i++, id += 2) {
         print_message("%s\n", cases[i]);
-        h2_headers(&c.bytes, H2_END_STREAM, id, cases[i]);
-        h2_client_send(&c);
-        h2_client_expect_reset(&c, (int32_t)id, PROTOCOL_ERROR);
+        h2_headers(&c->bytes, H2_END_STREAM, id, cases[i]);
+        h2_client_send(c);
+        h2_client_expect_reset(c, (int32_t)id, PROTOCOL_ERROR);
     }
-    assert_int_equal(c.request_count, 0);
-    h2_client_get(&c, (int32_t)id);
-    assert_int_equal(c.request_count, 1);
-    assert_int_equal(http2_server_streams(c.server), 0);
-    h2_client_end(&c);
+    assert_int_equal(c->request_count, 0);
+    h2_client_get(c, (int32_t)id);
+    assert_int_equal(c->request_count, 1);
+    assert_int_equal(http2_server_streams(c->server), 0);
 }
 
 /* Accepts requests that look odd. */
-UNIT_TEST(test_odd_requests)
+UNIT_TEST_ON(test_odd_requests, struct h2_client *c)
 {
     static const char *const cases[] = {
         ":method: CONNECT\n:authority: a:1",
         ":path: /\n:scheme: https\n:method: GET\nx: \ny: a\tb and some more\nz: \x80\xff",
         H2_CLIENT_GET "content-length: 0\ncontent-length: 0\nte: trailers",
     };
-    struct h2_client c;
-    h2_client_start(&c);
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-        h2_headers(&c.bytes, H2_END_STREAM, (uint32_t)(2 * i + 1), cases[i]);
-        h2_client_send(&c);
-        assert_int_equal(c.request_count, i + 1);
+        h2_headers(&c->bytes, H2_END_STREAM, (uint32_t)(2 * i + 1), cases[i]);
+        h2_client_send(c);
+        assert_int_equal(c->request_count, i + 1);
     }
-    h2_client_end(&c);
 }
 
-UNIT_TEST(test_wrong_bodies)
+UNIT_TEST_ON(test_wrong_bodies, struct h2_client *c)
 {
-    struct h2_client c;
-    h2_client_start(&c);
-    h2_headers(&c.bytes, 0, 1, H2_CLIENT_POST "content-length: 4");
-    h2_frame(&c.bytes, H2_DATA, H2_END_STREAM, 1, slice_str("abc"));
-    h2_headers(&c.bytes, 0, 3, H2_CLIENT_POST "content-length: 4");
-    h2_frame(&c.bytes, H2_DATA, 0, 3, slice_str("abcde"));
-    h2_headers(&c.bytes, 0, 5, H2_CLIENT_POST "content-length: 4");
-    h2_headers(&c.bytes, H2_END_STREAM, 5, "x: y");
-    h2_headers(&c.bytes, 0, 7, H2_CLIENT_POST);
-    h2_headers(&c.bytes, H2_END_STREAM, 7, ":path: /");
-    h2_headers(&c.bytes, 0, 9, H2_CLIENT_POST);
-    h2_headers(&c.bytes, 0, 9, "x: y");
-    h2_client_send(&c);
+    h2_headers(&c->bytes, 0, 1, H2_CLIENT_POST "content-length: 4");
+    h2_frame(&c->bytes, H2_DATA, H2_END_STREAM, 1, slice_str("abc"));
+    h2_headers(&c->bytes, 0, 3, H2_CLIENT_POST "content-length: 4");
+    h2_frame(&c->bytes, H2_DATA, 0, 3, slice_str("abcde"));
+    h2_headers(&c->bytes, 0, 5, H2_CLIENT_POST "content-length: 4");
+    h2_headers(&c->bytes, H2_END_STREAM, 5, "x: y");
+    h2_headers(&c->bytes, 0, 7, H2_CLIENT_POST);
+    h2_headers(&c->bytes, H2_END_STREAM, 7, ":path: /");
+    h2_headers(&c->bytes, 0, 9, H2_CLIENT_POST);
+    h2_headers(&c->bytes, 0, 9, "x: y");
+    h2_client_send(c);
     for (int32_t id = 1; id <= 9; id += 2) {
-        h2_client_expect_reset(&c, id, PROTOCOL_ERROR);
+        h2_client_expect_reset(c, id, PROTOCOL_ERROR);
     }
-    h2_frame(&c.bytes, H2_DATA, 0, 3, slice_str("on its way")); /* no error: it could not know */
-    h2_headers(&c.bytes, H2_END_STREAM, 3, "x: y");
-    h2_client_get(&c, 11);
-    assert_int_equal(c.request_count, 1);
-    h2_client_end(&c);
+    h2_frame(&c->bytes, H2_DATA, 0, 3, slice_str("on its way")); /* no error: it could not know */
+    h2_headers(&c->bytes, H2_END_STREAM, 3, "x: y");
+    h2_client_get(c, 11);
+    assert_int_equal(c->request_count, 1);
 }
 
 /* Sends wrong frames of a request whose answer is due. */
-UNIT_TEST(test_wrong_frames_of_a_stream)
+UNIT_TEST_ON(test_wrong_frames_of_a_stream, struct h2_client *c)
 {
-    struct h2_client c;
-    h2_client_start(&c);
-    c.is_late = true;
+    c->is_late = true;
     for (int32_t id = 1; id <= 7; id += 2) {
-        h2_client_get(&c, id);
+        h2_client_get(c, id);
     }
-    h2_frame(&c.bytes, H2_DATA, 0, 1, slice_str("more"));
-    h2_headers(&c.bytes, H2_END_STREAM, 3, "x: y");
-    h2_frame(&c.bytes, H2_WINDOW_UPDATE, 0, 5, slice_of("\0\0\0", 4));
-    h2_frame(&c.bytes, H2_WINDOW_UPDATE, 0, 7, slice_of("\x7f\xff\xff\xff", 4));
-    h2_client_send(&c);
-    h2_client_expect_reset(&c, 1, STREAM_CLOSED);
-    h2_client_expect_reset(&c, 3, STREAM_CLOSED);
-    h2_client_expect_reset(&c, 5, PROTOCOL_ERROR);
-    h2_client_expect_reset(&c, 7, FLOW_CONTROL_ERROR);
-    assert_int_equal(c.cancel_count, 4);
-    assert_int_equal(http2_server_streams(c.server), 0);
-    assert_false(c.is_over);
-    h2_client_end(&c);
+    h2_frame(&c->bytes, H2_DATA, 0, 1, slice_str("more"));
+    h2_headers(&c->bytes, H2_END_STREAM, 3, "x: y");
+    h2_frame(&c->bytes, H2_WINDOW_UPDATE, 0, 5, slice_of("\0\0\0", 4));
+    h2_frame(&c->bytes, H2_WINDOW_UPDATE, 0, 7, slice_of("\x7f\xff\xff\xff", 4));
+    h2_client_send(c);
+    h2_client_expect_reset(c, 1, STREAM_CLOSED);
+    h2_client_expect_reset(c, 3, STREAM_CLOSED);
+    h2_client_expect_reset(c, 5, PROTOCOL_ERROR);
+    h2_client_expect_reset(c, 7, FLOW_CONTROL_ERROR);
+    assert_int_equal(c->cancel_count, 4);
+    assert_int_equal(http2_server_streams(c->server), 0);
+    assert_false(c->is_over);
 }
 
 /* ---- Limits ---- */
 
-UNIT_TEST(test_streams)
+UNIT_TEST_ON(test_streams, struct h2_client *c)
 {
-    struct h2_client c;
-    h2_client_start(&c);
-    c.is_late = true;
+    c->is_late = true;
     for (int32_t i = 0; i < HTTP2_STREAMS_MAX; i++) {
-        h2_client_get(&c, 2 * i + 1);
+        h2_client_get(c, 2 * i + 1);
     }
-    assert_int_equal(c.request_count, HTTP2_STREAMS_MAX);
+    assert_int_equal(c->request_count, HTTP2_STREAMS_MAX);
     int32_t id = 2 * HTTP2_STREAMS_MAX + 1;
-    h2_client_get(&c, id);
-    h2_client_expect_reset(&c, id, REFUSED_STREAM);
-    assert_int_equal(c.request_count, HTTP2_STREAMS_MAX);
-    h2_client_answer(&c, 77, slice_of(NULL, 0));
-    h2_client_flush(&c);
-    h2_client_expect_reply(&c, 77, "reply 77");
-    h2_client_get(&c, id + 2);
-    assert_int_equal(c.request_count, HTTP2_STREAMS_MAX + 1);
-    h2_client_end(&c);
+    h2_client_get(c, id);
+    h2_client_expect_reset(c, id, REFUSED_STREAM);
+    assert_int_equal(c->request_count, HTTP2_STREAMS_MAX);
+    h2_client_answer(c, 77, slice_of(NULL, 0));
+    h2_client_flush(c);
+    h2_client_expect_reply(c, 77, "reply 77");
+    h2_client_get(c, id + 2);
+    assert_int_equal(c->request_count, HTTP2_STREAMS_MAX + 1);
 }
 
 /* Streams beyond the number, again and again. */
-UNIT_TEST(test_refused_streams)
+UNIT_TEST_ON(test_refused_streams, struct h2_client *c)
 {
-    struct h2_client c;
-    h2_client_start(&c);
-    c.is_late = true;
+    c->is_late = true;
     int32_t count = HTTP2_STREAMS_MAX + HTTP2_RESETS_MAX;
     for (int32_t i = 0; i < count; i++) {
-        h2_client_get(&c, 2 * i + 1);
+        h2_client_get(c, 2 * i + 1);
     }
-    assert_false(c.is_over);
-    h2_client_get(&c, 2 * count + 1);
-    h2_client_expect_goaway(&c, 2 * count + 1, ENHANCE_YOUR_CALM);
-    h2_client_end(&c);
+    assert_false(c->is_over);
+    h2_client_get(c, 2 * count + 1);
+    h2_client_expect_goaway(c, 2 * count + 1, ENHANCE_YOUR_CALM);
 }
 
-UNIT_TEST(test_rapid_reset)
+UNIT_TEST_ON(test_rapid_reset, struct h2_client *c)
 {
-    struct h2_client c;
-    h2_client_start(&c);
-    c.is_late = true;
+    c->is_late = true;
     int32_t id = 1;
     for (size_t i = 0; i <= HTTP2_RESETS_MAX; i++, id += 2) {
-        assert_false(c.is_over);
-        h2_headers(&c.bytes, H2_END_STREAM, (uint32_t)id, H2_CLIENT_GET);
-        h2_frame(&c.bytes, H2_RST_STREAM, 0, (uint32_t)id, slice_of(cancel, sizeof(cancel)));
-        h2_client_send(&c);
+        assert_false(c->is_over);
+        h2_headers(&c->bytes, H2_END_STREAM, (uint32_t)id, H2_CLIENT_GET);
+        h2_frame(&c->bytes, H2_RST_STREAM, 0, (uint32_t)id, slice_of(cancel, sizeof(cancel)));
+        h2_client_send(c);
     }
-    assert_int_equal(c.request_count, HTTP2_RESETS_MAX + 1);
-    assert_int_equal(c.cancel_count, HTTP2_RESETS_MAX + 1);
-    h2_client_expect_goaway(&c, id - 2, ENHANCE_YOUR_CALM);
-    h2_client_end(&c);
+    assert_int_equal(c->request_count, HTTP2_RESETS_MAX + 1);
+    assert_int_equal(c->cancel_count, HTTP2_RESETS_MAX + 1);
+    h2_client_expect_goaway(c, id - 2, ENHANCE_YOUR_CALM);
 }
 
 /* One of three is cancelled, for as long as it likes; one of two is too many. */
@@ -349,21 +330,18 @@ UNIT_TEST(test_resets_come_back)
 }
 
 /* Resets that it makes us send are its own (CVE-2025-8671). */
-UNIT_TEST(test_made_resets)
+UNIT_TEST_ON(test_made_resets, struct h2_client *c)
 {
-    struct h2_client c;
-    h2_client_start(&c);
-    c.is_late = true;
+    c->is_late = true;
     int32_t id = 1;
     for (size_t i = 0; i <= HTTP2_RESETS_MAX; i++, id += 2) {
-        assert_false(c.is_over);
-        h2_headers(&c.bytes, H2_END_STREAM, (uint32_t)id, H2_CLIENT_GET);
-        h2_frame(&c.bytes, H2_WINDOW_UPDATE, 0, (uint32_t)id, slice_of("\0\0\0", 4));
-        h2_client_send(&c);
-        h2_client_expect_reset(&c, id, PROTOCOL_ERROR);
+        assert_false(c->is_over);
+        h2_headers(&c->bytes, H2_END_STREAM, (uint32_t)id, H2_CLIENT_GET);
+        h2_frame(&c->bytes, H2_WINDOW_UPDATE, 0, (uint32_t)id, slice_of("\0\0\0", 4));
+        h2_client_send(c);
+        h2_client_expect_reset(c, id, PROTOCOL_ERROR);
     }
-    h2_client_expect_goaway(&c, id - 2, ENHANCE_YOUR_CALM);
-    h2_client_end(&c);
+    h2_client_expect_goaway(c, id - 2, ENHANCE_YOUR_CALM);
 }
 
 struct flood {
@@ -422,110 +400,98 @@ UNIT_TEST(test_floods)
 
 /* DATA of any size, for streams that the client has made us reset: all that fits the windows of as
  * many as it may have is passed over, and no more than HTTP2_CONTROL_MAX frames of it. */
-UNIT_TEST(test_data_of_reset_streams)
+UNIT_TEST_ON(test_data_of_reset_streams, struct h2_client *c)
 {
     enum { EACH = HTTP2_BODY_MAX / FRAME_MAX + 1, RESETS = 99 };
     static const uint8_t zeros[FRAME_MAX];
-    struct h2_client c;
-    h2_client_start(&c);
     int32_t id = 1;
     for (size_t i = 0; i < RESETS; i++, id += 2) {
-        h2_headers(&c.bytes, 0, (uint32_t)id, "malformed: 1");
+        h2_headers(&c->bytes, 0, (uint32_t)id, "malformed: 1");
         for (size_t n = 0; n < EACH; n++) {
-            h2_frame(&c.bytes, H2_DATA, 0, (uint32_t)id, slice_of(zeros, FRAME_MAX));
+            h2_frame(&c->bytes, H2_DATA, 0, (uint32_t)id, slice_of(zeros, FRAME_MAX));
         }
-        h2_client_send(&c);
-        h2_client_expect_reset(&c, id, PROTOCOL_ERROR);
-        assert_false(c.is_over);
+        h2_client_send(c);
+        h2_client_expect_reset(c, id, PROTOCOL_ERROR);
+        assert_false(c->is_over);
     }
-    h2_client_get(&c, id); /* is answered, and lets it begin again */
-    h2_client_expect_reply(&c, id, "reply 199");
+    h2_client_get(c, id); /* is answered, and lets it begin again */
+    h2_client_expect_reply(c, id, "reply 199");
     for (size_t n = 0; n <= HTTP2_CONTROL_MAX; n++) {
-        assert_false(c.is_over);
-        h2_frame(&c.bytes, H2_DATA, n % 2 ? H2_END_STREAM : 0, 1, slice_of(zeros, FRAME_MAX));
-        h2_client_send(&c);
+        assert_false(c->is_over);
+        h2_frame(&c->bytes, H2_DATA, n % 2 ? H2_END_STREAM : 0, 1, slice_of(zeros, FRAME_MAX));
+        h2_client_send(c);
     }
-    h2_client_expect_goaway(&c, id, ENHANCE_YOUR_CALM);
-    h2_client_end(&c);
+    h2_client_expect_goaway(c, id, ENHANCE_YOUR_CALM);
 }
 
 /* The client sends requests and pings, and takes no bytes: no flush. */
-UNIT_TEST(test_unread_answers_to_pings)
+UNIT_TEST_ON(test_unread_answers_to_pings, struct h2_client *c)
 {
-    struct h2_client c;
-    h2_client_start(&c);
     ssize_t rc = 0;
     size_t rounds = 0;
     for (uint32_t id = 1; rc >= 0 && rounds < 100; id += 2, rounds++) {
-        h2_headers(&c.bytes, H2_END_STREAM, id, H2_CLIENT_GET);
+        h2_headers(&c->bytes, H2_END_STREAM, id, H2_CLIENT_GET);
         for (size_t n = 0; n < HTTP2_CONTROL_MAX; n++) {
-            h2_frame(&c.bytes, H2_PING, 0, 0, slice_str("12345678"));
+            h2_frame(&c->bytes, H2_PING, 0, 0, slice_str("12345678"));
         }
-        rc = http2_server_take(c.server, c.bytes.data, c.bytes.len);
-        buf_clear(&c.bytes);
-        assert_in_range(http2_server_memory(c.server), 0, 256 * 1024);
+        rc = http2_server_take(c->server, c->bytes.data, c->bytes.len);
+        buf_clear(&c->bytes);
+        assert_in_range(http2_server_memory(c->server), 0, 256 * 1024);
     }
     assert_int_equal(rc, -1);
     assert_in_range(rounds, 3, 6); /* 64 KiB of answers, 17 KB each round */
-    h2_client_end(&c);
 }
 
 /* Requests, whose replies nobody reads, though the windows are wide open. */
-UNIT_TEST(test_unread_replies)
+UNIT_TEST_ON(test_unread_replies, struct h2_client *c)
 {
     enum { BODY = 60000 };
-    struct h2_client c;
-    h2_client_start(&c);
-    c.is_late = true;
-    h2_frame(&c.bytes, H2_SETTINGS, 0, 0, slice_of("\0\4\x7f\xff\xff\xff", 6));
-    h2_frame(&c.bytes, H2_WINDOW_UPDATE, 0, 0, slice_of("\x7f\xff\0\0", 4));
-    h2_client_send(&c);
+    c->is_late = true;
+    h2_frame(&c->bytes, H2_SETTINGS, 0, 0, slice_of("\0\4\x7f\xff\xff\xff", 6));
+    h2_frame(&c->bytes, H2_WINDOW_UPDATE, 0, 0, slice_of("\x7f\xff\0\0", 4));
+    h2_client_send(c);
     uint8_t *body = xcalloc(1, BODY);
     int32_t id = 1;
     for (size_t i = 0; i < 2 * HTTP2_STREAMS_MAX; i++, id += 2) {
-        h2_headers(&c.bytes, H2_END_STREAM, (uint32_t)id, H2_CLIENT_GET);
-        assert_int_equal(http2_server_take(c.server, c.bytes.data, c.bytes.len), c.bytes.len);
-        buf_clear(&c.bytes);
-        h2_client_answer(&c, id, slice_of(body, BODY));
-        if (c.request_count < i + 1) {
+        h2_headers(&c->bytes, H2_END_STREAM, (uint32_t)id, H2_CLIENT_GET);
+        assert_int_equal(http2_server_take(c->server, c->bytes.data, c->bytes.len), c->bytes.len);
+        buf_clear(&c->bytes);
+        h2_client_answer(c, id, slice_of(body, BODY));
+        if (c->request_count < i + 1) {
             break; /* refused */
         }
     }
-    assert_int_equal(http2_server_streams(c.server), HTTP2_STREAMS_MAX);
-    assert_in_range(http2_server_memory(c.server), HTTP2_STREAMS_MAX * (BODY - 1000),
+    assert_int_equal(http2_server_streams(c->server), HTTP2_STREAMS_MAX);
+    assert_in_range(http2_server_memory(c->server), HTTP2_STREAMS_MAX * (BODY - 1000),
                     HTTP2_STREAMS_MAX * (BODY + 1000) + 128 * 1024);
-    c.room = 10000;
-    h2_client_flush(&c);
-    assert_int_equal(http2_server_streams(c.server), 0);
-    assert_in_range(c.got.len, HTTP2_STREAMS_MAX * BODY, HTTP2_STREAMS_MAX * (BODY + 1000));
+    c->room = 10000;
+    h2_client_flush(c);
+    assert_int_equal(http2_server_streams(c->server), 0);
+    assert_in_range(c->got.len, HTTP2_STREAMS_MAX * BODY, HTTP2_STREAMS_MAX * (BODY + 1000));
     free(body);
-    h2_client_end(&c);
 }
 
 /* Heads of requests whose bodies do not come: they count as what the connection holds. */
-UNIT_TEST(test_unfinished_heads)
+UNIT_TEST_ON(test_unfinished_heads, struct h2_client *c)
 {
     enum { PATH = 15000 };
     static char lines[PATH + 256];
-    struct h2_client c;
-    h2_client_start(&c);
     int n =
         snprintf(lines, sizeof(lines), ":method: POST\n:scheme: https\n:authority: a\n:path: /");
     memset(lines + n, 'x', PATH);
     for (uint32_t i = 0; i < HTTP2_STREAMS_MAX; i++) {
-        h2_headers(&c.bytes, 0, 1 + 2 * i, lines);
-        h2_client_send(&c);
+        h2_headers(&c->bytes, 0, 1 + 2 * i, lines);
+        h2_client_send(c);
     }
-    assert_int_equal(http2_server_streams(c.server), HTTP2_STREAMS_MAX);
-    assert_in_range(http2_server_memory(c.server), HTTP2_STREAMS_MAX * PATH,
+    assert_int_equal(http2_server_streams(c->server), HTTP2_STREAMS_MAX);
+    assert_in_range(http2_server_memory(c->server), HTTP2_STREAMS_MAX * PATH,
                     HTTP2_STREAMS_MAX * (PATH + 2000) + 128 * 1024);
     for (uint32_t i = 0; i < HTTP2_STREAMS_MAX; i++) {
-        h2_frame(&c.bytes, H2_DATA, H2_END_STREAM, 1 + 2 * i, slice_str("q"));
+        h2_frame(&c->bytes, H2_DATA, H2_END_STREAM, 1 + 2 * i, slice_str("q"));
     }
-    h2_client_send(&c);
-    assert_int_equal(c.request_count, HTTP2_STREAMS_MAX);
-    assert_in_range(http2_server_memory(c.server), 0, 128 * 1024);
-    h2_client_end(&c);
+    h2_client_send(c);
+    assert_int_equal(c->request_count, HTTP2_STREAMS_MAX);
+    assert_in_range(http2_server_memory(c->server), 0, 128 * 1024);
 }
 
 UNIT_TEST(test_continuations)
@@ -569,23 +535,20 @@ UNIT_TEST(test_continuation_interrupted)
     }
 }
 
-UNIT_TEST(test_long_heads)
+UNIT_TEST_ON(test_long_heads, struct h2_client *c)
 {
-    struct h2_client c;
-    h2_client_start(&c);
-    put_headers_with(&c.bytes, 1, "x-long", HTTP2_HEADERS_MAX - 400);
-    h2_client_send(&c);
-    assert_int_equal(c.request_count, 1);
-    assert_false(c.last.is_head_too_long);
-    put_headers_with(&c.bytes, 3, "x-long", HTTP2_HEADERS_MAX - 130); /* and the others */
-    h2_client_send(&c);
-    assert_int_equal(c.request_count, 2);
-    assert_true(c.last.is_head_too_long);
-    h2_client_expect_text(c.last.path, "/dns-query?dns=AAAA");
-    put_headers_with(&c.bytes, 5, "x-long", HTTP2_HEADERS_MAX); /* compressed, too */
-    h2_client_send(&c);
-    h2_client_expect_goaway(&c, 3, ENHANCE_YOUR_CALM);
-    h2_client_end(&c);
+    put_headers_with(&c->bytes, 1, "x-long", HTTP2_HEADERS_MAX - 400);
+    h2_client_send(c);
+    assert_int_equal(c->request_count, 1);
+    assert_false(c->last.is_head_too_long);
+    put_headers_with(&c->bytes, 3, "x-long", HTTP2_HEADERS_MAX - 130); /* and the others */
+    h2_client_send(c);
+    assert_int_equal(c->request_count, 2);
+    assert_true(c->last.is_head_too_long);
+    h2_client_expect_text(c->last.path, "/dns-query?dns=AAAA");
+    put_headers_with(&c->bytes, 5, "x-long", HTTP2_HEADERS_MAX); /* compressed, too */
+    h2_client_send(c);
+    h2_client_expect_goaway(c, 3, ENHANCE_YOUR_CALM);
 }
 
 /* A long field in the table, and references of a byte each. */
@@ -623,25 +586,22 @@ UNIT_TEST(test_header_bomb)
 }
 
 /* The client's table full of the smallest fields: a connection's memory counts what they take. */
-UNIT_TEST(test_table_of_small_fields)
+UNIT_TEST_ON(test_table_of_small_fields, struct h2_client *c)
 {
     enum { FIELDS = 200, HELD_MAX = 40 * 1024 };
-    struct h2_client c;
     struct buf b;
-    h2_client_start(&c);
     buf_init(&b, 4096);
     h2_header_block(&b, H2_CLIENT_GET);
     for (size_t i = 0; i < FIELDS; i++) {
         buf_append(&b, "\x40\x01x\x00", 4);
     }
     for (uint32_t id = 1; id < 20; id += 2) {
-        h2_frame(&c.bytes, H2_HEADERS, H2_END_STREAM | H2_END_HEADERS, id, buf_slice(&b));
+        h2_frame(&c->bytes, H2_HEADERS, H2_END_STREAM | H2_END_HEADERS, id, buf_slice(&b));
     }
-    h2_client_send(&c);
-    assert_int_equal(c.request_count, 10);
-    assert_in_range(http2_server_memory(c.server), 4096, HELD_MAX);
+    h2_client_send(c);
+    assert_int_equal(c->request_count, 10);
+    assert_in_range(http2_server_memory(c->server), 4096, HELD_MAX);
     buf_fini(&b);
-    h2_client_end(&c);
 }
 
 static void put_body(struct h2_client *c, uint32_t stream, size_t len, unsigned flags)
@@ -653,83 +613,71 @@ static void put_body(struct h2_client *c, uint32_t stream, size_t len, unsigned 
     }
 }
 
-UNIT_TEST(test_long_bodies)
+UNIT_TEST_ON(test_long_bodies, struct h2_client *c)
 {
-    struct h2_client c;
-    h2_client_start(&c);
-    h2_headers(&c.bytes, 0, 1, H2_CLIENT_POST);
-    put_body(&c, 1, HTTP2_BODY_MAX, H2_END_STREAM);
-    h2_client_send(&c);
-    assert_int_equal(c.request_count, 1);
-    assert_false(c.last.is_too_long);
-    assert_int_equal(c.last.body.len, HTTP2_BODY_MAX);
+    h2_headers(&c->bytes, 0, 1, H2_CLIENT_POST);
+    put_body(c, 1, HTTP2_BODY_MAX, H2_END_STREAM);
+    h2_client_send(c);
+    assert_int_equal(c->request_count, 1);
+    assert_false(c->last.is_too_long);
+    assert_int_equal(c->last.body.len, HTTP2_BODY_MAX);
 
-    c.is_late = true;
-    h2_headers(&c.bytes, 0, 3, H2_CLIENT_POST);
-    put_body(&c, 3, HTTP2_BODY_MAX + 1, 0);
-    h2_client_send(&c);
-    assert_int_equal(c.request_count, 2);
-    assert_true(c.last.is_too_long);
-    h2_client_answer(&c, 3, slice_str("too long"));
-    h2_client_flush(&c);
-    h2_client_expect_reply(&c, 1, "reply 1");
-    h2_client_expect_reply(&c, 3, "too long");
-    h2_client_expect_reset(&c, 3, NO_ERROR);
+    c->is_late = true;
+    h2_headers(&c->bytes, 0, 3, H2_CLIENT_POST);
+    put_body(c, 3, HTTP2_BODY_MAX + 1, 0);
+    h2_client_send(c);
+    assert_int_equal(c->request_count, 2);
+    assert_true(c->last.is_too_long);
+    h2_client_answer(c, 3, slice_str("too long"));
+    h2_client_flush(c);
+    h2_client_expect_reply(c, 1, "reply 1");
+    h2_client_expect_reply(c, 3, "too long");
+    h2_client_expect_reset(c, 3, NO_ERROR);
 
-    h2_headers(&c.bytes, 0, 5, H2_CLIENT_POST);
-    put_body(&c, 5, HTTP2_BODY_MAX + 2, 0); /* beyond its window */
-    h2_client_send(&c);
-    h2_client_expect_goaway(&c, 5, FLOW_CONTROL_ERROR);
-    h2_client_end(&c);
+    h2_headers(&c->bytes, 0, 5, H2_CLIENT_POST);
+    put_body(c, 5, HTTP2_BODY_MAX + 2, 0); /* beyond its window */
+    h2_client_send(c);
+    h2_client_expect_goaway(c, 5, FLOW_CONTROL_ERROR);
 }
 
 /* Sends as many unfinished bodies as the connection's window allows, and one byte more. */
-UNIT_TEST(test_all_bodies)
+UNIT_TEST_ON(test_all_bodies, struct h2_client *c)
 {
     enum { EACH = 4 * FRAME_MAX };
-    struct h2_client c;
-    h2_client_start(&c);
     uint32_t id = 1;
     for (size_t len = 0; len < HTTP2_BODIES_MAX; len += EACH, id += 2) {
-        h2_headers(&c.bytes, 0, id, H2_CLIENT_POST);
-        put_body(&c, id, EACH, 0);
+        h2_headers(&c->bytes, 0, id, H2_CLIENT_POST);
+        put_body(c, id, EACH, 0);
     }
-    h2_headers(&c.bytes, 0, id, H2_CLIENT_POST);
-    h2_client_send(&c);
-    assert_false(c.is_over);
-    assert_in_range(http2_server_memory(c.server), HTTP2_BODIES_MAX, 3 * HTTP2_BODIES_MAX);
-    put_body(&c, id, 1, H2_END_STREAM);
-    h2_client_send(&c);
-    h2_client_expect_goaway(&c, (int32_t)id, FLOW_CONTROL_ERROR);
-    h2_client_end(&c);
+    h2_headers(&c->bytes, 0, id, H2_CLIENT_POST);
+    h2_client_send(c);
+    assert_false(c->is_over);
+    assert_in_range(http2_server_memory(c->server), HTTP2_BODIES_MAX, 3 * HTTP2_BODIES_MAX);
+    put_body(c, id, 1, H2_END_STREAM);
+    h2_client_send(c);
+    h2_client_expect_goaway(c, (int32_t)id, FLOW_CONTROL_ERROR);
 }
 
-UNIT_TEST(test_many_settings)
+UNIT_TEST_ON(test_many_settings, struct h2_client *c)
 {
     static const char settings[33 * 6];
-    struct h2_client c;
-    h2_client_start(&c);
-    h2_frame(&c.bytes, H2_SETTINGS, 0, 0, slice_of(settings, 32 * 6));
-    h2_client_send(&c);
-    assert_false(c.is_over);
-    h2_frame(&c.bytes, H2_SETTINGS, 0, 0, slice_of(settings, 33 * 6));
-    h2_client_send(&c);
+    h2_frame(&c->bytes, H2_SETTINGS, 0, 0, slice_of(settings, 32 * 6));
+    h2_client_send(c);
+    assert_false(c->is_over);
+    h2_frame(&c->bytes, H2_SETTINGS, 0, 0, slice_of(settings, 33 * 6));
+    h2_client_send(c);
     struct h2_frame_view frame;
-    assert_true(h2_client_next(&c, H2_SETTINGS, &frame));
-    h2_client_expect_goaway(&c, 0, ENHANCE_YOUR_CALM);
-    h2_client_end(&c);
+    assert_true(h2_client_next(c, H2_SETTINGS, &frame));
+    h2_client_expect_goaway(c, 0, ENHANCE_YOUR_CALM);
 }
 
 /* Windows of streams that SETTINGS make too large. */
-UNIT_TEST(test_window_overflow_by_settings)
+UNIT_TEST_ON(test_window_overflow_by_settings, struct h2_client *c)
 {
-    struct h2_client c;
-    h2_client_start(&c);
-    c.is_late = true;
-    h2_client_get(&c, 1);
-    h2_frame(&c.bytes, H2_WINDOW_UPDATE, 0, 1, slice_of("\0\0\0\1", 4));
-    h2_frame(&c.bytes, H2_SETTINGS, 0, 0, slice_of("\0\4\x7f\xff\xff\xff", 6));
-    h2_client_send(&c);
-    h2_client_expect_goaway(&c, 1, FLOW_CONTROL_ERROR);
-    h2_client_end(&c);
+    c->is_late = true;
+    h2_client_get(c, 1);
+    h2_frame(&c->bytes, H2_WINDOW_UPDATE, 0, 1, slice_of("\0\0\0\1", 4));
+    h2_frame(&c->bytes, H2_SETTINGS, 0, 0, slice_of("\0\4\x7f\xff\xff\xff", 6));
+    h2_client_send(c);
+    h2_client_expect_goaway(c, 1, FLOW_CONTROL_ERROR);
 }

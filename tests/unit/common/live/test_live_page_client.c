@@ -42,6 +42,8 @@ static void page_bed_stop(struct page_bed *bed)
     close(bed->listener);
 }
 
+UNIT_FIXTURE(struct page_bed, page_bed_start, page_bed_stop)
+
 static int page_client_fd(const struct page_bed *bed)
 {
     short wanted;
@@ -128,48 +130,42 @@ static bool page_is_asked_for(const struct page_bed *bed)
 }
 
 /* Asks in the first step, and again EVERY_MS later; the page is that of the last answer. */
-UNIT_TEST(test_page_again_and_again)
+UNIT_TEST_ON(test_page_again_and_again, struct page_bed *bed)
 {
-    struct page_bed bed;
-    page_bed_start(&bed);
-    assert_false(page_is_asked_for(&bed));
-    page_expect(&bed, 0);
+    assert_false(page_is_asked_for(bed));
+    page_expect(bed, 0);
     for (int i = 1; i <= 3; i++) {
         char reply[256];
         (void)snprintf(reply, sizeof(reply), PAGE_HEAD "\r\n{\"n\":%d}", i);
-        page_serve(&bed, reply);
-        page_expect(&bed, i);
-        bed.now_ms += EVERY_MS - 1;
-        live_page_client_step(bed.client, bed.now_ms);
-        assert_false(page_is_asked_for(&bed));
-        bed.now_ms++;
+        page_serve(bed, reply);
+        page_expect(bed, i);
+        bed->now_ms += EVERY_MS - 1;
+        live_page_client_step(bed->client, bed->now_ms);
+        assert_false(page_is_asked_for(bed));
+        bed->now_ms++;
     }
-    page_bed_stop(&bed);
 }
 
 /* Until the next answer is complete, the page stays; a known length ends an answer. */
-UNIT_TEST(test_page_in_portions)
+UNIT_TEST_ON(test_page_in_portions, struct page_bed *bed)
 {
-    struct page_bed bed;
-    page_bed_start(&bed);
-    page_serve(&bed, PAGE_HEAD "\r\n{\"n\":1}");
-    bed.now_ms += EVERY_MS;
-    const int connection = page_await_request(&bed);
+    page_serve(bed, PAGE_HEAD "\r\n{\"n\":1}");
+    bed->now_ms += EVERY_MS;
+    const int connection = page_await_request(bed);
     page_send(connection, PAGE_HEAD "Content-Length: 7\r\n\r\n{\"n\"");
-    struct pollfd there = {.fd = page_client_fd(&bed), .events = POLLIN};
+    struct pollfd there = {.fd = page_client_fd(bed), .events = POLLIN};
     assert_int_equal(poll(&there, 1, ANSWER_WAIT_MS), 1);
-    live_page_client_step(bed.client, bed.now_ms);
-    assert_true(page_client_fd(&bed) >= 0);
-    page_expect(&bed, 1);
+    live_page_client_step(bed->client, bed->now_ms);
+    assert_true(page_client_fd(bed) >= 0);
+    page_expect(bed, 1);
     page_send(connection, ":2}");
-    page_await_end(&bed);
-    page_expect(&bed, 2);
+    page_await_end(bed);
+    page_expect(bed, 2);
     close(connection);
-    page_bed_stop(&bed);
 }
 
 /* Whatever is no page leaves none, not the one before. */
-UNIT_TEST(test_page_is_none)
+UNIT_TEST_ON(test_page_is_none, struct page_bed *bed)
 {
     static const char *const replies[] = {
         "HTTP/1.1 403 Forbidden\r\nContent-Length: 7\r\n\r\n{\"n\":9}",
@@ -179,41 +175,35 @@ UNIT_TEST(test_page_is_none)
         "nonsense\r\n\r\n",
         "",
     };
-    struct page_bed bed;
-    page_bed_start(&bed);
     for (size_t i = 0; i < ARRAY_LEN(replies); i++) {
-        page_serve(&bed, PAGE_HEAD "\r\n{\"n\":1}");
-        page_expect(&bed, 1);
-        bed.now_ms += EVERY_MS;
-        page_serve(&bed, replies[i]);
-        page_expect(&bed, 0);
-        live_page_client_step(bed.client, bed.now_ms); /* not at once again */
-        assert_false(page_is_asked_for(&bed));
-        bed.now_ms += EVERY_MS;
+        page_serve(bed, PAGE_HEAD "\r\n{\"n\":1}");
+        page_expect(bed, 1);
+        bed->now_ms += EVERY_MS;
+        page_serve(bed, replies[i]);
+        page_expect(bed, 0);
+        live_page_client_step(bed->client, bed->now_ms); /* not at once again */
+        assert_false(page_is_asked_for(bed));
+        bed->now_ms += EVERY_MS;
     }
-    page_bed_stop(&bed);
 }
 
 /* A server that accepts and says nothing has DEADLINE_MS; then it is asked anew. */
-UNIT_TEST(test_page_never_comes)
+UNIT_TEST_ON(test_page_never_comes, struct page_bed *bed)
 {
-    struct page_bed bed;
-    page_bed_start(&bed);
-    page_serve(&bed, PAGE_HEAD "\r\n{\"n\":1}");
-    bed.now_ms += EVERY_MS;
-    const int connection = page_await_request(&bed);
-    bed.now_ms += DEADLINE_MS - 1;
-    live_page_client_step(bed.client, bed.now_ms);
-    assert_true(page_client_fd(&bed) >= 0);
-    page_expect(&bed, 1);
-    bed.now_ms++;
-    live_page_client_step(bed.client, bed.now_ms);
-    assert_int_equal(page_client_fd(&bed), -1);
-    page_expect(&bed, 0);
-    page_serve(&bed, PAGE_HEAD "\r\n{\"n\":2}");
-    page_expect(&bed, 2);
+    page_serve(bed, PAGE_HEAD "\r\n{\"n\":1}");
+    bed->now_ms += EVERY_MS;
+    const int connection = page_await_request(bed);
+    bed->now_ms += DEADLINE_MS - 1;
+    live_page_client_step(bed->client, bed->now_ms);
+    assert_true(page_client_fd(bed) >= 0);
+    page_expect(bed, 1);
+    bed->now_ms++;
+    live_page_client_step(bed->client, bed->now_ms);
+    assert_int_equal(page_client_fd(bed), -1);
+    page_expect(bed, 0);
+    page_serve(bed, PAGE_HEAD "\r\n{\"n\":2}");
+    page_expect(bed, 2);
     close(connection);
-    page_bed_stop(&bed);
 }
 
 /* Nobody listens: no page, and a next attempt. */

@@ -14,10 +14,11 @@ static void note_event(struct causes *causes, const char *owner, const char *nam
                     .kind = "endpointslices", .ns = "default", .name = name, .version = version});
 }
 
-UNIT_TEST(test_the_last_event_before_the_transaction)
+UNIT_FIXTURE_MADE(causes_new(), causes_free)
+
+UNIT_TEST_ON(test_the_last_event_before_the_transaction, struct causes *causes)
 {
     static const char owner[] = "svc/default/web";
-    struct causes *causes = causes_new();
     assert_null(causes_confirm(causes, slice_str(owner), 1, 1, 0));
     note_event(causes, owner, "web-a", "10");
     assert_null(causes_confirm(causes, slice_str(owner), 1, 1, 0)); /* not by that event */
@@ -39,13 +40,11 @@ UNIT_TEST(test_the_last_event_before_the_transaction)
     assert_string_equal(causes_get(causes, slice_str(owner), 1)->version, "11");
     assert_null(causes_get(causes, slice_str(owner), 2));
     assert_null(causes_get(causes, slice_str("svc/default/other"), 0));
-    causes_free(causes);
 }
 
-UNIT_TEST(test_the_latest_are_kept)
+UNIT_TEST_ON(test_the_latest_are_kept, struct causes *causes)
 {
     static const char owner[] = "svc/default/web";
-    struct causes *causes = causes_new();
     for (int i = 0; i < 3 * CAUSES_KEPT; i++) {
         char version[16];
         (void)snprintf(version, sizeof(version), "%d", i);
@@ -57,7 +56,6 @@ UNIT_TEST(test_the_latest_are_kept)
         assert_int_equal(causes_get(causes, slice_str(owner), i)->revision, 3 * CAUSES_KEPT - i);
     }
     assert_null(causes_get(causes, slice_str(owner), CAUSES_KEPT));
-    causes_free(causes);
 }
 
 /* Returns how many of the namespace's owners are known. */
@@ -73,10 +71,9 @@ static int count_loud(const struct causes *causes)
 }
 
 /* A namespace that floods the table pushes out its own. */
-UNIT_TEST(test_shares)
+UNIT_TEST_ON(test_shares, struct causes *causes)
 {
     static const char quiet[] = "svc/quiet/web";
-    struct causes *causes = causes_new();
     note_event(causes, quiet, "web-a", "1");
     causes_board(causes, slice_str(quiet));
     (void)causes_confirm(causes, slice_str(quiet), 1, 1, 0);
@@ -95,13 +92,11 @@ UNIT_TEST(test_shares)
     assert_non_null(causes_get(causes, slice_str(last), 0));
     note_event(causes, "ConfigMap", "odd", ""); /* an owner without a namespace */
     assert_int_equal(count_loud(causes), CAUSES_MAX - 2);
-    causes_free(causes);
 }
 
-UNIT_TEST(test_long_texts_are_cut)
+UNIT_TEST_ON(test_long_texts_are_cut, struct causes *causes)
 {
     char name[2 * CAUSE_TEXT_MAX];
-    struct causes *causes = causes_new();
     memset(name, 'x', sizeof(name) - 1);
     name[sizeof(name) - 1] = '\0';
     note_event(causes, "svc/default/web", name, name);
@@ -109,5 +104,4 @@ UNIT_TEST(test_long_texts_are_cut)
     const struct cause *cause = causes_confirm(causes, slice_str("svc/default/web"), 1, 1, 0);
     assert_int_equal(strlen(cause->object), sizeof(cause->object) - 1);
     assert_int_equal(strlen(cause->version), sizeof(cause->version) - 1);
-    causes_free(causes);
 }

@@ -23,6 +23,8 @@ static struct client_keys *client_keys_of(bool is_narrowed)
     });
 }
 
+UNIT_FIXTURE_MADE(client_keys_of(false), client_keys_free)
+
 /* ---- Objects, of which no copy remains ---- */
 
 static void client_keys_put_pod(struct client_keys *keys, const char *ns, const char *name,
@@ -120,9 +122,8 @@ static void assert_change(struct client_keys *keys, enum client_keys_part part, 
 
 /* ---- Cases ---- */
 
-UNIT_TEST(test_pods_share_a_key)
+UNIT_TEST_ON(test_pods_share_a_key, struct client_keys *keys)
 {
-    struct client_keys *keys = client_keys_of(false);
     client_keys_put_pod(keys, "web", "a", false, "Running", "10.2.0.1", NULL);
     assert_change(keys, CLIENT_KEYS_NODE_ADDRESS, NULL);
     put_host_pod(keys, "kube-system", "proxy", "10.1.0.1");
@@ -139,12 +140,10 @@ UNIT_TEST(test_pods_share_a_key)
     assert_value(keys, NODES "10-1-0-1", NULL);
     assert_change(keys, CLIENT_KEYS_NODE_ADDRESS, NODES "10-1-0-1");
     assert_change(keys, CLIENT_KEYS_NODE_ADDRESS, NULL);
-    client_keys_free(keys);
 }
 
-UNIT_TEST(test_a_pod_changes)
+UNIT_TEST_ON(test_a_pod_changes, struct client_keys *keys)
 {
-    struct client_keys *keys = client_keys_of(false);
     client_keys_put_pod(keys, "a", "p", true, "Pending", NULL, NULL);
     client_keys_put_pod(keys, "a", "p", true, "Running", "10.1.0.1", "fd00::");
     assert_value(keys, NODES "10-1-0-1", "{\"host\":\"10.1.0.1\"}");
@@ -169,24 +168,20 @@ UNIT_TEST(test_a_pod_changes)
     client_keys_put_pod(keys, "a", "p", false, "Running", "10.1.0.1", NULL);
     put_garbled(keys, KUBE_POD, "a", "q");
     assert_value(keys, NODES "10-1-0-1", NULL);
-    client_keys_free(keys);
 }
 
 /* "a" with "bc" is not "ab" with "c". */
-UNIT_TEST(test_names_of_pods_do_not_run_together)
+UNIT_TEST_ON(test_names_of_pods_do_not_run_together, struct client_keys *keys)
 {
-    struct client_keys *keys = client_keys_of(false);
     put_host_pod(keys, "a", "bc", "10.1.0.1");
     put_host_pod(keys, "ab", "c", "10.1.0.2");
     client_keys_remove_pod(keys, "ab", "c");
     assert_value(keys, NODES "10-1-0-1", "{\"host\":\"10.1.0.1\"}");
     assert_value(keys, NODES "10-1-0-2", NULL);
-    client_keys_free(keys);
 }
 
-UNIT_TEST(test_namespaces)
+UNIT_TEST_ON(test_namespaces, struct client_keys *keys)
 {
-    struct client_keys *keys = client_keys_of(false);
     static const char odd[] = "team-b,\n\x01\x7f\xff\"\\,*";
     client_keys_put_namespace(keys, "plain", NULL);
     assert_change(keys, CLIENT_KEYS_VISIBLE, NULL);
@@ -207,14 +202,12 @@ UNIT_TEST(test_namespaces)
     client_keys_remove(keys, KUBE_NAMESPACE, "", "A1");
     client_keys_remove(keys, KUBE_NAMESPACE, "", "never");
     assert_value(keys, VISIBLE "a1", NULL);
-    client_keys_free(keys);
 }
 
 /* A Namespace with no valid name, or with a longer text than readers take, has no key. */
-UNIT_TEST(test_impossible_namespaces)
+UNIT_TEST_ON(test_impossible_namespaces, struct client_keys *keys)
 {
     static const char *const names[] = {"", "a/b", "../leader", "a.b", "a\nb", "-a", "a-"};
-    struct client_keys *keys = client_keys_of(false);
     for (size_t i = 0; i < ARRAY_LEN(names); i++) {
         client_keys_put_namespace(keys, names[i], "*");
         client_keys_remove(keys, KUBE_NAMESPACE, "", names[i]);
@@ -232,14 +225,12 @@ UNIT_TEST(test_impossible_namespaces)
     client_keys_put_namespace(keys, "a", text); /* nobody sees it now */
     assert_value(keys, VISIBLE "a", NULL);
     free(text);
-    client_keys_free(keys);
 }
 
 /* The longest lists have no key while all together are too long, in whatever order they came. */
-UNIT_TEST(test_long_lists_take_nothing_from_short_ones)
+UNIT_TEST_ON(test_long_lists_take_nothing_from_short_ones, struct client_keys *keys)
 {
     enum { FULL = CLIENT_KEYS_TEXTS_MAX / CLIENT_KEYS_TEXT_MAX };
-    struct client_keys *keys = client_keys_of(false);
     char *text = xmalloc(CLIENT_KEYS_TEXT_MAX + 1), name[16], key[100];
     memset(text, 'x', CLIENT_KEYS_TEXT_MAX);
     text[CLIENT_KEYS_TEXT_MAX] = '\0';
@@ -271,7 +262,6 @@ UNIT_TEST(test_long_lists_take_nothing_from_short_ones)
     client_keys_put_namespace(keys, "long-127", text); /* one that was left out before */
     assert_value(keys, VISIBLE "long-127", text);
     free(text);
-    client_keys_free(keys);
 }
 
 static void assert_deletes(const struct client_keys *keys, bool nodes, bool visible)
@@ -281,9 +271,8 @@ static void assert_deletes(const struct client_keys *keys, bool nodes, bool visi
 }
 
 /* Before any list, too: what etcd has may go. */
-UNIT_TEST(test_lists_that_can_no_longer_be_known)
+UNIT_TEST_ON(test_lists_that_can_no_longer_be_known, struct client_keys *keys)
 {
-    struct client_keys *keys = client_keys_of(false);
     client_keys_lose(keys, KUBE_NAMESPACE, true);
     assert_deletes(keys, false, true);
     client_keys_lose(keys, KUBE_NAMESPACE, false);
@@ -299,13 +288,11 @@ UNIT_TEST(test_lists_that_can_no_longer_be_known)
     assert_value(keys, VISIBLE "team-a", "*");
     assert_change(keys, CLIENT_KEYS_VISIBLE, VISIBLE "team-a");
     assert_change(keys, CLIENT_KEYS_VISIBLE, NULL);
-    client_keys_free(keys);
 }
 
 /* Beside those of nodes. No pod can say so. */
-UNIT_TEST(test_pods_that_can_no_longer_be_known)
+UNIT_TEST_ON(test_pods_that_can_no_longer_be_known, struct client_keys *keys)
 {
-    struct client_keys *keys = client_keys_of(false);
     client_keys_lose(keys, KUBE_POD, true);
     assert_value(keys, NODES "0-0-0-0", "{\"host\":\"0.0.0.0\"}");
     assert_change(keys, CLIENT_KEYS_NODE_ADDRESS, NODES "0-0-0-0");
@@ -323,12 +310,10 @@ UNIT_TEST(test_pods_that_can_no_longer_be_known)
     assert_change(keys, CLIENT_KEYS_NODE_ADDRESS, NULL);
     assert_deletes(keys, true, false);
     client_keys_lose(keys, KUBE_POD, false);
-    client_keys_free(keys);
 }
 
-UNIT_TEST(test_lists)
+UNIT_TEST_ON(test_lists, struct client_keys *keys)
 {
-    struct client_keys *keys = client_keys_of(false);
     assert_deletes(keys, false, false);
     client_keys_list_begin(keys, KUBE_POD, "");
     put_host_pod(keys, "a", "p", "10.1.0.1");
@@ -351,7 +336,6 @@ UNIT_TEST(test_lists)
     assert_value(keys, VISIBLE "b", "x");
     list_empty(keys, KUBE_SERVICE); /* not of interest */
     client_keys_remove(keys, KUBE_SERVICE, "a", "q");
-    client_keys_free(keys);
 }
 
 /* An API server that has lost everything lists nothing: not believed until there is something. */

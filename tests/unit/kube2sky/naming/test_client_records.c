@@ -85,6 +85,8 @@ static struct client_keys *listed_records(void)
     return keys;
 }
 
+UNIT_FIXTURE_MADE(listed_records(), client_keys_free)
+
 /* ---- Looking ---- */
 
 /* NULL: the key is not wanted. */
@@ -109,9 +111,8 @@ static void assert_record_change(struct client_keys *keys, const char *label)
 
 /* ---- Cases ---- */
 
-UNIT_TEST(test_a_pod_and_its_node)
+UNIT_TEST_ON(test_a_pod_and_its_node, struct client_keys *keys)
 {
-    struct client_keys *keys = listed_records();
     tell_record_pod(keys, "prod", "web-0", "n1", "10.1.0.5", "fd00::");
     static const char web[] =
         "{\"namespace\":\"prod\",\"pod\":\"web-0\",\"node\":\"n1\",\"zone\":\"eu-1a\"}";
@@ -134,12 +135,10 @@ UNIT_TEST(test_a_pod_and_its_node)
     assert_record_change(keys, "10-1-0-5");
     assert_record_change(keys, NULL);
     assert_record(keys, "no-address", NULL);
-    client_keys_free(keys);
 }
 
-UNIT_TEST(test_pods_that_share_an_address)
+UNIT_TEST_ON(test_pods_that_share_an_address, struct client_keys *keys)
 {
-    struct client_keys *keys = listed_records();
     tell_record_pod(keys, "a", "p", "n1", "10.1.0.1", NULL);
     tell_record_pod(keys, "a", "q", "n1", "10.1.0.1", "10.1.0.1");
     assert_record(keys, "10-1-0-1", "{\"namespace\":\"a\"}");
@@ -153,12 +152,10 @@ UNIT_TEST(test_pods_that_share_an_address)
     tell_record_pod(keys, "c", "x", "n1", "10.1.0.2", "10.1.0.2"); /* named twice */
     assert_record(keys, "10-1-0-2",
                   "{\"namespace\":\"c\",\"pod\":\"x\",\"node\":\"n1\",\"zone\":\"eu-1a\"}");
-    client_keys_free(keys);
 }
 
-UNIT_TEST(test_pods_without_records)
+UNIT_TEST_ON(test_pods_without_records, struct client_keys *keys)
 {
-    struct client_keys *keys = listed_records();
     tell_odd_pod(keys, "host", true, "Running", "10.1.0.1");
     assert_record(keys, "10-1-0-1", NULL);
     tell_record_pod(keys, "odd", "guest", "n1", "10.1.0.1", NULL); /* shares the node's */
@@ -179,12 +176,10 @@ UNIT_TEST(test_pods_without_records)
     client_keys_upsert(keys, &garbled); /* keeps its last state */
     assert_record(keys, "10-1-0-3",
                   "{\"namespace\":\"odd\",\"pod\":\"new\",\"node\":\"n1\",\"zone\":\"eu-1a\"}");
-    client_keys_free(keys);
 }
 
-UNIT_TEST(test_zones)
+UNIT_TEST_ON(test_zones, struct client_keys *keys)
 {
-    struct client_keys *keys = listed_records();
     tell_record_pod(keys, "a", "p", "n1", "10.1.0.1", NULL);
     tell_record_pod(keys, "a", "q", "n1", "10.1.0.2", NULL);
     tell_record_pod(keys, "a", "r", "late", "10.1.0.3", NULL);
@@ -209,7 +204,6 @@ UNIT_TEST(test_zones)
     assert_int_equal(client_keys_count(keys, KUBE_NODE), 1);
     client_keys_remove(keys, KUBE_NODE, "", "late");
     assert_record(keys, "10-1-0-3", "{\"namespace\":\"a\",\"pod\":\"r\",\"node\":\"late\"}");
-    client_keys_free(keys);
 }
 
 /* Before pods and Nodes are known, a value might be wrong, or would soon be another. */
@@ -238,9 +232,8 @@ UNIT_TEST(test_nothing_before_the_lists)
 }
 
 /* An address may be another pod's by now. */
-UNIT_TEST(test_pods_that_are_lost)
+UNIT_TEST_ON(test_pods_that_are_lost, struct client_keys *keys)
 {
-    struct client_keys *keys = listed_records();
     client_keys_lose(keys, KUBE_POD, true);
     client_keys_lose(keys, KUBE_POD, true);
     assert_record(keys, "10-9-9-9", NULL);
@@ -249,7 +242,6 @@ UNIT_TEST(test_pods_that_are_lost)
     client_keys_lose(keys, KUBE_POD, false);
     assert_record_change(keys, "10-9-9-9");
     assert_record(keys, "10-9-9-9", "{\"namespace\":\"other\",\"pod\":\"p\",\"node\":\"n2\"}");
-    client_keys_free(keys);
 }
 
 /* Each namespace's pods are listed by themselves; one that is refused takes the others nothing. */

@@ -274,7 +274,7 @@ UNIT_TEST_ON(test_long_notes_are_cut, struct queue_bed *bed)
     assert_int_equal(write.count, 2);
 }
 
-UNIT_TEST(test_objects_of_ids)
+UNIT_TEST_ON(test_objects_of_ids, struct queue_bed *bed)
 {
     static const struct {
         const char *id;

@@ -364,9 +364,9 @@ static void name_reported(struct world *w)
     buf_clear(&w->f->changed);
 }
 
-UNIT_TEST(test_random_nodes)
+UNIT_TEST_ON(test_random_nodes, struct fixture *f)
 {
-    struct world w = {.f = *state};
+    struct world w = {.f = f};
     random_state = 20261123;
     for (size_t i = 0; i < ARRAY_LEN(names); i++) {
         w.keys[i] = xstrdup("");

@@ -89,6 +89,13 @@ static void planner_slices_fini(struct world *w)
     buf_fini(&w->dirty);
 }
 
+static void planner_slices_set_up(struct world *w)
+{
+    planner_slices_init(w, ENDPOINT_NAMES_HASH);
+}
+
+UNIT_FIXTURE(struct world, planner_slices_set_up, planner_slices_fini)
+
 /* ---- etcd ---- */
 
 static void planner_slices_put_reverse(struct world *w, const struct etcd_op *op)
@@ -277,26 +284,23 @@ static void put_large_slice(struct world *w, int number, int unready)
     free(name);
 }
 
-UNIT_TEST(test_one_endpoint_of_5000)
+UNIT_TEST_ON(test_one_endpoint_of_5000, struct world *w)
 {
-    struct world w;
-    planner_slices_init(&w, ENDPOINT_NAMES_HASH);
-    inventory_upsert(w.inventory, service_from("default", "large", "'clusterIP':'None'"));
+    inventory_upsert(w->inventory, service_from("default", "large", "'clusterIP':'None'"));
     for (int i = 0; i < LARGE_SLICES; i++) {
-        put_large_slice(&w, i, 0);
+        put_large_slice(w, i, 0);
     }
-    (void)planner_slices_apply_dirty(&w);
-    const struct owner *owner = owners_find(w.owners, slice_str("svc/default/large"));
+    (void)planner_slices_apply_dirty(w);
+    const struct owner *owner = owners_find(w->owners, slice_str("svc/default/large"));
     assert_int_equal(owner->desired_count, 2 * LARGE_SLICES * LARGE_ENDPOINTS);
-    put_large_slice(&w, 7, 1);
-    size_t work = planner_slices_apply_dirty(&w);
+    put_large_slice(w, 7, 1);
+    size_t work = planner_slices_apply_dirty(w);
     print_message("work: %zu records\n", work);
     assert_in_range(work, 1, 10); /* one address, one port, named once and planned once */
     assert_int_equal(owner->desired_count, 2 * LARGE_SLICES * LARGE_ENDPOINTS - 2);
-    put_large_slice(&w, 7, 0);
-    assert_in_range(planner_slices_apply_dirty(&w), 1, 10);
+    put_large_slice(w, 7, 0);
+    assert_in_range(planner_slices_apply_dirty(w), 1, 10);
     assert_int_equal(owner->desired_count, 2 * LARGE_SLICES * LARGE_ENDPOINTS);
-    planner_slices_fini(&w);
 }
 
 static uint32_t text_bytes(struct world *w, const struct owner *owner)
@@ -310,58 +314,52 @@ static uint32_t text_bytes(struct world *w, const struct owner *owner)
 }
 
 /* Bytes counted beside each key are no part of naming's limit. */
-UNIT_TEST(test_a_change_near_the_limit_of_bytes)
+UNIT_TEST_ON(test_a_change_near_the_limit_of_bytes, struct world *w)
 {
-    struct world w;
-    planner_slices_init(&w, ENDPOINT_NAMES_HASH);
-    inventory_upsert(w.inventory, service_from("default", "large", "'clusterIP':'None'"));
-    put_large_slice(&w, 0, 1);
-    (void)planner_slices_apply_dirty(&w);
-    struct owner *owner = owners_find(w.owners, slice_str("svc/default/large"));
+    inventory_upsert(w->inventory, service_from("default", "large", "'clusterIP':'None'"));
+    put_large_slice(w, 0, 1);
+    (void)planner_slices_apply_dirty(w);
+    struct owner *owner = owners_find(w->owners, slice_str("svc/default/large"));
     const struct key_amount taken = key_room_taken_by(owner);
-    (void)owners_note_room(w.owners, owner, &taken, false);
-    w.planner.naming.bytes_max = text_bytes(&w, owner) + 1024;
-    put_large_slice(&w, 0, 0);
+    (void)owners_note_room(w->owners, owner, &taken, false);
+    w->planner.naming.bytes_max = text_bytes(w, owner) + 1024;
+    put_large_slice(w, 0, 0);
     assert_non_null(owner->difference);
-    (void)planner_slices_apply_dirty(&w);
-    put_large_slice(&w, 0, 1);
-    (void)planner_slices_apply_dirty(&w);
-    (void)owners_note_room(w.owners, owner, &(struct key_amount){0}, false);
-    w.planner.naming.bytes_max = text_bytes(&w, owner);
-    put_large_slice(&w, 0, 0); /* named as a whole, which says that it is too large */
+    (void)planner_slices_apply_dirty(w);
+    put_large_slice(w, 0, 1);
+    (void)planner_slices_apply_dirty(w);
+    (void)owners_note_room(w->owners, owner, &(struct key_amount){0}, false);
+    w->planner.naming.bytes_max = text_bytes(w, owner);
+    put_large_slice(w, 0, 0); /* named as a whole, which says that it is too large */
     assert_null(owner->difference);
-    planner_slices_fini(&w);
 }
 
 /* Another kube2sky on the same etcd was faster: there is nothing to write, but as much is desired.
  */
-UNIT_TEST(test_a_change_that_is_in_etcd_already)
+UNIT_TEST_ON(test_a_change_that_is_in_etcd_already, struct world *w)
 {
-    struct world w;
-    planner_slices_init(&w, ENDPOINT_NAMES_HASH);
-    inventory_upsert(w.inventory, service_from("default", "large", "'clusterIP':'None'"));
-    put_large_slice(&w, 0, 0);
-    (void)planner_slices_apply_dirty(&w);
-    struct owner *owner = owners_find(w.owners, slice_str("svc/default/large"));
+    inventory_upsert(w->inventory, service_from("default", "large", "'clusterIP':'None'"));
+    put_large_slice(w, 0, 0);
+    (void)planner_slices_apply_dirty(w);
+    struct owner *owner = owners_find(w->owners, slice_str("svc/default/large"));
     for (int unready = 2; unready >= 0; unready -= 2) {
         struct plan plan;
-        put_large_slice(&w, 0, unready);
+        put_large_slice(w, 0, unready);
         assert_non_null(owner->difference);
-        (void)claim_whole(&w.planner, owner);
+        (void)claim_whole(&w->planner, owner);
         plan_init(&plan);
-        (void)plan_owner_whole(&w.planner, owner, &plan);
+        (void)plan_owner_whole(&w->planner, owner, &plan);
         for (size_t i = 0; i < plan.op_count; i++) {
             struct etcd_op op = plan_get(&plan, i);
-            apply_op(&w, &op);
+            apply_op(w, &op);
         }
         plan_fini(&plan);
         size_t ops;
-        (void)plan_and_apply(&w, owner, &ops);
+        (void)plan_and_apply(w, owner, &ops);
         assert_int_equal(ops, 0);
         assert_int_equal(owner->desired_count, 2 * (LARGE_ENDPOINTS - unready));
-        buf_clear(&w.dirty);
+        buf_clear(&w->dirty);
     }
-    planner_slices_fini(&w);
 }
 
 /* A port name of 63 bytes has no room for its underscore. */

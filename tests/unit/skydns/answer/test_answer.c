@@ -130,6 +130,8 @@ static struct fixture *answer_setup(void)
     return fixture_new(keys, COUNT(keys));
 }
 
+UNIT_FIXTURE_MADE(answer_setup(), fixture_free)
+
 static void answer_check(struct fixture *fixture, const struct answer_case *cases, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
@@ -421,7 +423,7 @@ UNIT_TEST(other_types)
     check_once(cases, COUNT(cases));
 }
 
-UNIT_TEST(reverse_names)
+UNIT_TEST_ON(reverse_names, struct fixture *fixture)
 {
     static const struct answer_case cases[] = {
         {"1.0.0.10.in-addr.arpa. PTR",
@@ -440,13 +442,11 @@ UNIT_TEST(reverse_names)
         {"a\\.b.in-addr.arpa. PTR", "forward"},
         {"d.f.ip6.arpa. TXT", "forward"},
     };
-    struct fixture *fixture = answer_setup();
     fixture->config.has_nameservers = true;
     answer_check(fixture, cases, COUNT(cases));
-    fixture_free(fixture);
 }
 
-UNIT_TEST(name_servers)
+UNIT_TEST_ON(name_servers, struct fixture *fixture)
 {
     static const struct answer_case own[] = {
         {"cluster.local. NS",
@@ -488,7 +488,6 @@ UNIT_TEST(name_servers)
         {"local/cluster/dns/ns/c", "{'host':'ns.example.com'}"}};
     static const struct answer_case named[] = {
         {"cluster.local. NS", OK "\n? cluster.local. IN NS" SOA}};
-    struct fixture *fixture = answer_setup();
     answer_check(fixture, unknown, COUNT(unknown));
     assert_int_equal(addr_parse("0.0.0.0:53", &fixture->local, NULL), 0);
     answer_check(fixture, unknown, COUNT(unknown));
@@ -500,22 +499,19 @@ UNIT_TEST(name_servers)
     answer_check(fixture, stored, COUNT(stored));
     fixture_put(fixture, named_ns, COUNT(named_ns));
     answer_check(fixture, named, COUNT(named));
-    fixture_free(fixture);
 }
 
-UNIT_TEST(local_name)
+UNIT_TEST_ON(local_name, struct fixture *fixture)
 {
     static const struct answer_case cases[] = {
         {"local.dns.cluster.local. A",
          OK "\n? local.dns.cluster.local. IN A\n= local.dns.cluster.local. 30 A 10.0.0.1"},
     };
-    struct fixture *fixture = answer_setup();
     fixture->config.settings.local = fixture_name("web.default.svc.cluster.local.");
     answer_check(fixture, cases, COUNT(cases));
-    fixture_free(fixture);
 }
 
-UNIT_TEST(chaos)
+UNIT_TEST_ON(chaos, struct fixture *fixture)
 {
     static const struct answer_case cases[] = {
         {"id.server. TXT ch", OK "\n? id.server. CH TXT\n= id.server. 0 CH TXT \"localhost\""},
@@ -535,16 +531,14 @@ UNIT_TEST(chaos)
     };
     check_once(cases, COUNT(cases));
 
-    struct fixture *fixture = answer_setup();
     char *version =
         xasprintf(OK "\n? version.bind. CH TXT\n= version.bind. 0 CH TXT \"%s\"", version_string);
     assert_string_equal(fixture_ask(fixture, "version.bind. TXT ch"), version);
     free(version);
-    fixture_free(fixture);
 }
 
 /* With rotation, the same addresses in an order set by `random`, alias first. */
-UNIT_TEST(rotation)
+UNIT_TEST_ON(rotation, struct fixture *fixture)
 {
     static const struct fixture_key many[] = {
         {"local/cluster/many/a", "{'host':'10.20.0.1'}"},
@@ -554,7 +548,6 @@ UNIT_TEST(rotation)
     };
     static const char head[] = OK "\n? alias.cluster.local. IN A\n"
                                   "= alias.cluster.local. 3600 CNAME many.cluster.local.\n= ";
-    struct fixture *fixture = answer_setup();
     fixture_put(fixture, many, COUNT(many));
     fixture->config.settings.round_robin = true;
     unsigned first[3] = {0};
@@ -574,11 +567,10 @@ UNIT_TEST(rotation)
     for (unsigned k = 0; k < 3; k++) {
         assert_in_range(first[k], 60, 140); /* of 300: about a third each */
     }
-    fixture_free(fixture);
 }
 
 /* The order of keys decides which of equal records stays, not the order of writing. */
-UNIT_TEST(key_order)
+UNIT_TEST_ON(key_order, struct fixture *fixture)
 {
     static const struct fixture_key written[] = {
         {"local/cluster/order/b/x", "{'host':'10.21.0.2','port':2}"},
@@ -596,8 +588,6 @@ UNIT_TEST(key_order)
             "+ x.b.order.cluster.local. 3600 A 10.21.0.2\n"
             "+ b-c.order.cluster.local. 3600 A 10.21.0.3"},
     };
-    struct fixture *fixture = answer_setup();
     fixture_put(fixture, written, COUNT(written));
     answer_check(fixture, cases, COUNT(cases));
-    fixture_free(fixture);
 }

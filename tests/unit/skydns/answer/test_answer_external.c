@@ -65,6 +65,13 @@ static void answer_external_check(struct external_bed *b, const struct row *rows
     }
 }
 
+static void answer_external_set_up(struct external_bed *b)
+{
+    *b = bed_new(keys, COUNT(keys));
+}
+
+UNIT_FIXTURE(struct external_bed, answer_external_set_up, bed_free)
+
 /* For every client, before stub zones and nameservers; never for names of ours. */
 UNIT_TEST(hosts)
 {
@@ -133,7 +140,7 @@ UNIT_TEST(hosts_and_denials)
 }
 
 /* -no-rec and -ndots do not apply; the longest zone counts, ours or another's. */
-UNIT_TEST(stubs)
+UNIT_TEST_ON(stubs, struct external_bed *b)
 {
     static const struct row rows[] = {
         {"www.acme.test. A", "forward"},
@@ -164,17 +171,15 @@ UNIT_TEST(stubs)
         {"web.cluster.local. A edns=512 stub", "NOERROR qr aa rd ra\n? web.cluster.local. IN A"
                                                "\n= web.cluster.local. 30 A 10.0.0.1\nedns 1232"},
     };
-    struct external_bed b = bed_new(keys, COUNT(keys));
-    b.f->config.settings.no_rec = true;
-    b.f->config.settings.ndots = 5;
-    answer_external_check(&b, rows, COUNT(rows));
-    b.f->store = NULL; /* before the first sync */
-    assert_string_equal(fixture_ask(b.f, "x.stub.cluster.local. A"), "forward");
-    bed_put_addresses(&b, "x.stub.cluster.local. A", "x.stub.cluster.local.", 100, 1);
-    assert_string_equal(fixture_ask(b.f, "x.stub.cluster.local. A"),
+    b->f->config.settings.no_rec = true;
+    b->f->config.settings.ndots = 5;
+    answer_external_check(b, rows, COUNT(rows));
+    b->f->store = NULL; /* before the first sync */
+    assert_string_equal(fixture_ask(b->f, "x.stub.cluster.local. A"), "forward");
+    bed_put_addresses(b, "x.stub.cluster.local. A", "x.stub.cluster.local.", 100, 1);
+    assert_string_equal(fixture_ask(b->f, "x.stub.cluster.local. A"),
                         "NOERROR qr rd ra\n? x.stub.cluster.local. IN A"
                         "\n= x.stub.cluster.local. 100 A 192.0.0.1");
-    bed_free(&b);
 }
 
 /* A stub zone within a reverse zone of ours, the same, and around it; a domain below a stub zone.
@@ -238,42 +243,41 @@ UNIT_TEST(zones_in_zones)
 /* ---- Targets ---- */
 
 /* A client's query is answered at once when all of its targets are kept. */
-UNIT_TEST(cached_targets)
+UNIT_TEST_ON(cached_targets, struct external_bed *b)
 {
     static const char ext[] = "ext.cluster.local. A", port[] = "_s.cluster.local. SRV";
     static struct bed_reply r;
-    struct external_bed b = bed_new(keys, COUNT(keys));
-    assert_string_equal(fixture_ask(b.f, ext), "lookup www.example.com./A");
-    reply_begin(&r, &b, "www.example.com. A", 0x8180);
+    assert_string_equal(fixture_ask(b->f, ext), "lookup www.example.com./A");
+    reply_begin(&r, b, "www.example.com. A", 0x8180);
     reply_add_cname(&r, "www.example.com.", 50, "x.example.com.");
     reply_add_a(&r, "x.example.com.", 100, 1);
-    assert_int_equal(bed_put(&b, "www.example.com. A", &r), CACHE_HIT);
-    b.f->now_ms += 10 * 1000;
+    assert_int_equal(bed_put(b, "www.example.com. A", &r), CACHE_HIT);
+    b->f->now_ms += 10 * 1000;
     static const char want[] = "NOERROR qr aa rd ra\n? ext.cluster.local. IN A"
                                "\n= ext.cluster.local. 40 CNAME www.example.com."
                                "\n= www.example.com. 40 CNAME x.example.com."
                                "\n= x.example.com. 40 A 192.0.0.1";
-    assert_string_equal(fixture_ask(b.f, ext), want); /* one TTL for all, as ever */
-    assert_string_equal(fixture_ask(b.f, "ext.cluster.local. A tcp"), want);
-    b.f->config.allows_all = false; /* is about clients' own questions */
-    assert_string_equal(fixture_ask(b.f, ext), want);
-    b.f->config.allows_all = true;
-    struct cache_counts sums = bed_counts(&b);
+    assert_string_equal(fixture_ask(b->f, ext), want); /* one TTL for all, as ever */
+    assert_string_equal(fixture_ask(b->f, "ext.cluster.local. A tcp"), want);
+    b->f->config.allows_all = false; /* is about clients' own questions */
+    assert_string_equal(fixture_ask(b->f, ext), want);
+    b->f->config.allows_all = true;
+    struct cache_counts sums = bed_counts(b);
     assert_int_equal(counter_get(&sums.misses), 1);
     assert_int_equal(counter_get(&sums.hits_positive), 3);
 
     /* One of them is not kept: all are asked about, since the others may expire. */
     assert_string_equal(
-        fixture_ask(b.f, port),
+        fixture_ask(b->f, port),
         "lookup www.example.com./A www.example.com./AAAA ftp.example.com./A ftp.example.com./AAAA");
     static const char *const denied[] = {"www.example.com. AAAA", "ftp.example.com. AAAA"};
     for (size_t i = 0; i < COUNT(denied); i++) {
-        reply_begin(&r, &b, denied[i], 0x8180);
+        reply_begin(&r, b, denied[i], 0x8180);
         reply_add_soa(&r, "example.com.", 1000);
-        assert_int_equal(bed_put(&b, denied[i], &r), CACHE_HIT);
+        assert_int_equal(bed_put(b, denied[i], &r), CACHE_HIT);
     }
-    bed_put_addresses(&b, "ftp.example.com. A", "ftp.example.com.", 1000, 1);
-    assert_string_equal(fixture_ask(b.f, port),
+    bed_put_addresses(b, "ftp.example.com. A", "ftp.example.com.", 1000, 1);
+    assert_string_equal(fixture_ask(b->f, port),
                         "NOERROR qr aa rd ra\n? _s.cluster.local. IN SRV"
                         "\n= _s.cluster.local. 3600 SRV 10 50 80 www.example.com."
                         "\n= _s.cluster.local. 3600 SRV 10 50 81 ftp.example.com."
@@ -282,64 +286,59 @@ UNIT_TEST(cached_targets)
                         "\n+ ftp.example.com. 1000 A 192.0.0.1");
 
     /* More than the reply holds. */
-    bed_put_addresses(&b, "www.example.com. A", "www.example.com.", 1000, 100);
-    assert_int_equal(strncmp(fixture_ask(b.f, ext), "NOERROR qr aa tc rd ra", 22), 0);
-    assert_non_null(strstr(fixture_ask(b.f, "ext.cluster.local. A tcp"), "192.0.0.100"));
-    assert_null(strstr(fixture_ask(b.f, port), "+ www"));
+    bed_put_addresses(b, "www.example.com. A", "www.example.com.", 1000, 100);
+    assert_int_equal(strncmp(fixture_ask(b->f, ext), "NOERROR qr aa tc rd ra", 22), 0);
+    assert_non_null(strstr(fixture_ask(b->f, "ext.cluster.local. A tcp"), "192.0.0.100"));
+    assert_null(strstr(fixture_ask(b->f, port), "+ www"));
 
     /* Expired, then failed. */
-    b.f->now_ms += 2000 * 1000;
-    assert_string_equal(fixture_ask(b.f, ext), "lookup www.example.com./A");
-    b.f->takes_stale = true;
-    assert_non_null(strstr(fixture_ask(b.f, "ext.cluster.local. A tcp"), " 30 A 192.0.0.100"));
-    b.f->takes_stale = false;
-    b.f->config.cache_limits.stale_ms = 0;
-    bed_fail(&b, "www.example.com. A");
-    assert_string_equal(fixture_ask(b.f, ext), "SERVFAIL qr rd ra\n? ext.cluster.local. IN A");
-    b.f->config.cache = NULL;
-    assert_string_equal(fixture_ask(b.f, ext), "lookup www.example.com./A");
-    bed_free(&b);
+    b->f->now_ms += 2000 * 1000;
+    assert_string_equal(fixture_ask(b->f, ext), "lookup www.example.com./A");
+    b->f->takes_stale = true;
+    assert_non_null(strstr(fixture_ask(b->f, "ext.cluster.local. A tcp"), " 30 A 192.0.0.100"));
+    b->f->takes_stale = false;
+    b->f->config.cache_limits.stale_ms = 0;
+    bed_fail(b, "www.example.com. A");
+    assert_string_equal(fixture_ask(b->f, ext), "SERVFAIL qr rd ra\n? ext.cluster.local. IN A");
+    b->f->config.cache = NULL;
+    assert_string_equal(fixture_ask(b->f, ext), "lookup www.example.com./A");
 }
 
 /* RD is clear: nobody is asked, the cache may answer, and what failed for others is not said. */
-UNIT_TEST(targets_without_recursion)
+UNIT_TEST_ON(targets_without_recursion, struct external_bed *b)
 {
     static const char alone[] = "NOERROR qr aa ra\n? ext.cluster.local. IN A"
                                 "\n= ext.cluster.local. 300 CNAME www.example.com.";
-    struct external_bed b = bed_new(keys, COUNT(keys));
-    assert_string_equal(fixture_ask(b.f, "ext.cluster.local. A nord"), alone);
-    bed_fail(&b, "www.example.com. A");
-    assert_string_equal(fixture_ask(b.f, "ext.cluster.local. A"),
+    assert_string_equal(fixture_ask(b->f, "ext.cluster.local. A nord"), alone);
+    bed_fail(b, "www.example.com. A");
+    assert_string_equal(fixture_ask(b->f, "ext.cluster.local. A"),
                         "SERVFAIL qr rd ra\n? ext.cluster.local. IN A");
-    assert_string_equal(fixture_ask(b.f, "ext.cluster.local. A nord"), alone);
-    bed_put_addresses(&b, "www.example.com. A", "www.example.com.", 100, 1);
-    b.f->now_ms += 95 * 1000;
+    assert_string_equal(fixture_ask(b->f, "ext.cluster.local. A nord"), alone);
+    bed_put_addresses(b, "www.example.com. A", "www.example.com.", 100, 1);
+    b->f->now_ms += 95 * 1000;
     for (unsigned i = 1; i <= CACHE_REFRESH_HITS; i++) {
-        assert_string_equal(fixture_ask(b.f, "ext.cluster.local. A nord"),
+        assert_string_equal(fixture_ask(b->f, "ext.cluster.local. A nord"),
                             "NOERROR qr aa ra\n? ext.cluster.local. IN A"
                             "\n= ext.cluster.local. 5 CNAME www.example.com."
                             "\n= www.example.com. 5 A 192.0.0.1");
-        assert_false(b.f->deferral.wants_refresh);
+        assert_false(b->f->deferral.wants_refresh);
     }
-    bed_free(&b);
 }
 
 /* A target's outcome counts when it was asked about; one that was not may be in the response cache.
  */
-UNIT_TEST(targets_with_externals)
+UNIT_TEST_ON(targets_with_externals, struct external_bed *b)
 {
-    struct external_bed b = bed_new(keys, COUNT(keys));
     struct external_answer failed = {
         .question = {.name = fixture_name("www.example.com."), .type = DNS_TYPE_A},
         .outcome = EXTERNAL_FAILED};
-    bed_put_addresses(&b, "www.example.com. A", "www.example.com.", 1000, 1);
-    b.f->has_externals = true;
-    b.f->externals = (struct external_answers){.count = 1, .items = &failed};
-    assert_string_equal(fixture_ask(b.f, "ext.cluster.local. A"),
+    bed_put_addresses(b, "www.example.com. A", "www.example.com.", 1000, 1);
+    b->f->has_externals = true;
+    b->f->externals = (struct external_answers){.count = 1, .items = &failed};
+    assert_string_equal(fixture_ask(b->f, "ext.cluster.local. A"),
                         "SERVFAIL qr rd ra\n? ext.cluster.local. IN A");
     failed.question.name = fixture_name("other.example.com.");
-    assert_non_null(strstr(fixture_ask(b.f, "ext.cluster.local. A"), "A 192.0.0.1"));
-    bed_free(&b);
+    assert_non_null(strstr(fixture_ask(b->f, "ext.cluster.local. A"), "A 192.0.0.1"));
 }
 
 /* Hosts files and stub zones are there for targets, too; of the zone's keys below it, none counts.
@@ -368,21 +367,19 @@ UNIT_TEST(other_targets)
 }
 
 /* The query to pass on is one for the target, not the client's. */
-UNIT_TEST(refreshed_targets)
+UNIT_TEST_ON(refreshed_targets, struct external_bed *b)
 {
-    struct external_bed b = bed_new(keys, COUNT(keys));
-    const struct question *q = &b.f->deferral.refresh;
-    bed_put_addresses(&b, "www.example.com. A", "www.example.com.", 100, 1);
-    b.f->now_ms += 95 * 1000;
+    const struct question *q = &b->f->deferral.refresh;
+    bed_put_addresses(b, "www.example.com. A", "www.example.com.", 100, 1);
+    b->f->now_ms += 95 * 1000;
     for (unsigned i = 1; i <= CACHE_REFRESH_HITS; i++) {
-        (void)fixture_ask(b.f, "ext.cluster.local. A");
-        assert_int_equal(b.f->deferral.wants_refresh, i == CACHE_REFRESH_HITS);
+        (void)fixture_ask(b->f, "ext.cluster.local. A");
+        assert_int_equal(b->f->deferral.wants_refresh, i == CACHE_REFRESH_HITS);
     }
     struct dname name = fixture_name("www.example.com.");
     assert_true(dname_equal(&q->name, &name));
     assert_int_equal(q->type, DNS_TYPE_A);
     assert_true(q->recursion_desired);
-    (void)fixture_ask(b.f, "ext.cluster.local. A");
-    assert_false(b.f->deferral.wants_refresh);
-    bed_free(&b);
+    (void)fixture_ask(b->f, "ext.cluster.local. A");
+    assert_false(b->f->deferral.wants_refresh);
 }

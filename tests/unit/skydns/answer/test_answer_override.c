@@ -124,6 +124,13 @@ static void override_bed_free(struct bed *b)
     override_index_free(b->index);
 }
 
+static void answer_override_set_up(struct bed *b)
+{
+    *b = override_bed_new();
+}
+
+UNIT_FIXTURE(struct bed, answer_override_set_up, override_bed_free)
+
 struct row {
     const char *question, *want;
 };
@@ -152,13 +159,12 @@ static void put_denial(struct bed *b, const char *question)
 /* ---- Overrides ---- */
 
 /* Only the very name, whose type upstream has unless it is here. */
-UNIT_TEST(test_exact_names)
+UNIT_TEST_ON(test_exact_names, struct bed *b)
 {
-    struct bed b = override_bed_new();
     for (int schema = 0; schema < 2; schema++) {
-        b.f->config.settings.schema = schema ? ENGINE_SCHEMA_KUBERNETES : ENGINE_SCHEMA_SKYDNS;
+        b->f->config.settings.schema = schema ? ENGINE_SCHEMA_KUBERNETES : ENGINE_SCHEMA_SKYDNS;
         WANT(
-            &b,
+            b,
             {"own.example.com. A", FOUND("own.example.com. IN A") "own.example.com. 40 A "
                                                                   "192.0.2.1"},
             {"OWN.Example.com. A nord", "NOERROR qr ra\n? OWN.Example.com. IN A"
@@ -175,24 +181,22 @@ UNIT_TEST(test_exact_names)
             {"corp. A", FOUND("corp. IN A") "corp. 30 A 192.0.2.5"}, /* -ndots=2 */
             {"corp. TXT", NO_DATA("corp. IN TXT")});
     }
-    b.f->config.settings.no_rec = true;
-    b.f->config.settings.min_ttl_s = 5;
-    WANT(&b,
+    b->f->config.settings.no_rec = true;
+    b->f->config.settings.min_ttl_s = 5;
+    WANT(b,
          {"own.example.com. A", FOUND("own.example.com. IN A") "own.example.com. 40 A 192.0.2.1"},
          {"own.example.com. MX", "NOERROR qr rd ra\n? own.example.com. IN MX" SOA(5)},
          {"own.example.org. A edns=1232", "SERVFAIL qr rd\n? own.example.org. IN A\nedns 1232 "
                                           "ede=20"});
-    b.f->store = NULL; /* before the first sync, no override is known */
-    b.f->config.settings.no_rec = false;
-    WANT(&b, {"own.example.com. A", "forward"});
-    override_bed_free(&b);
+    b->f->store = NULL; /* before the first sync, no override is known */
+    b->f->config.settings.no_rec = false;
+    WANT(b, {"own.example.com. A", "forward"});
 }
 
-UNIT_TEST(test_types)
+UNIT_TEST_ON(test_types, struct bed *b)
 {
-    struct bed b = override_bed_new();
     WANT(
-        &b,
+        b,
         {"text.example.com. TXT",
          FOUND("text.example.com. IN TXT") "text.example.com. 70 TXT \"hello\""},
         {"text.example.com. A", "forward"}, {"note.example.com. TXT", "forward"},
@@ -210,30 +214,26 @@ UNIT_TEST(test_types)
         {"both.example.com. TXT", FOUND("both.example.com. IN TXT") "both.example.com. 30 TXT "
                                                                     "\"one\"\n= both.example.com. "
                                                                     "30 TXT \"two\""});
-    override_bed_free(&b);
 }
 
 /* An upstream's NXDOMAIN for a type that is not here: the name exists. */
-UNIT_TEST(test_denials_from_upstream)
+UNIT_TEST_ON(test_denials_from_upstream, struct bed *b)
 {
     static const char no_data[] = "NOERROR qr rd ra\n? own.example.com. IN MX\n! . ";
-    struct bed b = override_bed_new();
-    put_denial(&b, "own.example.com. MX");
-    put_denial(&b, "x.own.example.com. MX");
-    put_denial(&b, "own.example.com. A"); /* of no use */
-    assert_int_equal(strncmp(fixture_ask(b.f, "own.example.com. MX"), no_data, sizeof(no_data) - 1),
-                     0);
-    assert_int_equal(strncmp(fixture_ask(b.f, "x.own.example.com. MX"), "NXDOMAIN ", 9), 0);
-    WANT(&b,
+    put_denial(b, "own.example.com. MX");
+    put_denial(b, "x.own.example.com. MX");
+    put_denial(b, "own.example.com. A"); /* of no use */
+    assert_int_equal(
+        strncmp(fixture_ask(b->f, "own.example.com. MX"), no_data, sizeof(no_data) - 1), 0);
+    assert_int_equal(strncmp(fixture_ask(b->f, "x.own.example.com. MX"), "NXDOMAIN ", 9), 0);
+    WANT(b,
          {"own.example.com. A", FOUND("own.example.com. IN A") "own.example.com. 40 A 192.0.2.1"});
-    override_bed_free(&b);
 }
 
 /* RFC 4592 2.2.1's cases; beside stub zones, the longest counts, but an exact name always. */
-UNIT_TEST(test_wildcards)
+UNIT_TEST_ON(test_wildcards, struct bed *b)
 {
-    struct bed b = override_bed_new();
-    WANT(&b,
+    WANT(b,
          {"x.apps.example.com. A",
           FOUND("x.apps.example.com. IN A") "x.apps.example.com. 30 A 192.0.2.7"},
          {"X.y.apps.example.com. A",
@@ -251,16 +251,14 @@ UNIT_TEST(test_wildcards)
          {"x.deep.acme.test. A",
           FOUND("x.deep.acme.test. IN A") "x.deep.acme.test. 30 A 192.0.2.15"},
          {"www.acme.test. A", FOUND("www.acme.test. IN A") "www.acme.test. 30 A 192.0.2.16"});
-    override_bed_free(&b);
 }
 
 /* Addresses of the target at the name itself, with the lowest TTL on the way. */
-UNIT_TEST(test_flat_targets)
+UNIT_TEST_ON(test_flat_targets, struct bed *b)
 {
-    struct bed b = override_bed_new();
     for (int schema = 0; schema < 2; schema++) {
-        b.f->config.settings.schema = schema ? ENGINE_SCHEMA_KUBERNETES : ENGINE_SCHEMA_SKYDNS;
-        WANT(&b,
+        b->f->config.settings.schema = schema ? ENGINE_SCHEMA_KUBERNETES : ENGINE_SCHEMA_SKYDNS;
+        WANT(b,
              {"led.example.com. A", FOUND("led.example.com. IN A") "led.example.com. 20 A "
                                                                    "10.1.0.1\n= "
                                                                    "led.example.com. 20 A "
@@ -283,29 +281,25 @@ UNIT_TEST(test_flat_targets)
               "SERVFAIL qr rd ra\n? ring1.example.com. IN A\nedns 1232 ede=0"},
              {"self.example.com. A", "SERVFAIL qr rd ra\n? self.example.com. IN A"});
     }
-    override_bed_free(&b);
 }
 
 /* While etcd lacks records, an absent target is no denial. */
-UNIT_TEST(test_targets_of_incomplete_domains)
+UNIT_TEST_ON(test_targets_of_incomplete_domains, struct bed *b)
 {
-    struct bed b = override_bed_new();
-    b.f->config.zones[0].is_incomplete = true;
-    WANT(&b,
+    b->f->config.zones[0].is_incomplete = true;
+    WANT(b,
          {"gone.example.com. A edns=1232",
           "SERVFAIL qr rd ra\n? gone.example.com. IN A\nedns 1232 ede=14"},
          {"low.example.com. A", FOUND("low.example.com. IN A") "low.example.com. 5 A 10.1.0.1"
                                                                "\n= low.example.com. 5 A "
                                                                "10.1.0.2"});
-    override_bed_free(&b);
 }
 
 /* From the domain, an override is a CNAME's target like any other; only a target's own loop fails.
  */
-UNIT_TEST(test_overrides_as_targets)
+UNIT_TEST_ON(test_overrides_as_targets, struct bed *b)
 {
-    struct bed b = override_bed_new();
-    WANT(&b,
+    WANT(b,
          {"out.team.svc.cluster.local. A",
           "NOERROR qr aa rd ra\n? out.team.svc.cluster.local. IN A"
           "\n= out.team.svc.cluster.local. 20 CNAME led.example.com."
@@ -315,93 +309,84 @@ UNIT_TEST(test_overrides_as_targets)
           "\n= _x._tcp.team.svc.cluster.local. 100 SRV 10 50 80 own.example.com."
           "\n= _x._tcp.team.svc.cluster.local. 100 SRV 10 50 81 ring1.example.com."
           "\n+ own.example.com. 40 A 192.0.2.1"});
-    override_bed_free(&b);
 }
 
 /* Asks it as a thread's first query: no other one has said how much may be looked up. */
-UNIT_TEST(test_alias_of_an_override)
+UNIT_TEST_ON(test_alias_of_an_override, struct bed *b)
 {
-    struct bed b = override_bed_new();
-    b.f->config.settings.schema = ENGINE_SCHEMA_KUBERNETES;
-    WANT(&b, {"out.team.svc.cluster.local. A",
-              "NOERROR qr aa rd ra\n? out.team.svc.cluster.local. IN A"
-              "\n= out.team.svc.cluster.local. 20 CNAME led.example.com."
-              "\n= led.example.com. 20 A 10.1.0.1\n= led.example.com. 20 A 10.1.0.2"});
-    override_bed_free(&b);
+    b->f->config.settings.schema = ENGINE_SCHEMA_KUBERNETES;
+    WANT(b, {"out.team.svc.cluster.local. A",
+             "NOERROR qr aa rd ra\n? out.team.svc.cluster.local. IN A"
+             "\n= out.team.svc.cluster.local. 20 CNAME led.example.com."
+             "\n= led.example.com. 20 A 10.1.0.1\n= led.example.com. 20 A 10.1.0.2"});
 }
 
-UNIT_TEST(test_external_targets)
+UNIT_TEST_ON(test_external_targets, struct bed *b)
 {
     static const char far[] = "far.example.com. A", asked[] = "www.elsewhere.test. A";
     static struct bed_reply r;
-    struct bed b = override_bed_new();
-    WANT(&b,
+    WANT(b,
          {"far.example.com. A", FOUND("far.example.com. IN A") "far.example.com. 30 A "
                                                                "192.0.2.14"}); /* by the wildcard */
-    fixture_put(b.f, (const struct fixture_key[]){{"test/elsewhere/x", "{'text':'-'}"}}, 1);
-    read_overrides(&b); /* elsewhere.test. exists now, so the wildcard does not cover www below */
-    WANT(&b, {far, "lookup www.elsewhere.test./A"},
+    fixture_put(b->f, (const struct fixture_key[]){{"test/elsewhere/x", "{'text':'-'}"}}, 1);
+    read_overrides(b); /* elsewhere.test. exists now, so the wildcard does not cover www below */
+    WANT(b, {far, "lookup www.elsewhere.test./A"},
          {"far.example.com. AAAA", "lookup www.elsewhere.test./AAAA"},
          {"far.example.com. A nord", "SERVFAIL qr ra\n? far.example.com. IN A"},
          {far, "lookup www.elsewhere.test./A"});
-    assert_true(b.f->deferral.needs_recursion);
+    assert_true(b->f->deferral.needs_recursion);
 
-    reply_begin(&r, &b.p.b, asked, 0x8180);
+    reply_begin(&r, &b->p.b, asked, 0x8180);
     reply_add_cname(&r, "www.elsewhere.test.", 90, "x.elsewhere.net.");
     reply_add_a(&r, "x.elsewhere.net.", 200, 1);
-    assert_int_equal(bed_put(&b.p.b, asked, &r), CACHE_HIT);
-    WANT(&b, {far, FOUND("far.example.com. IN A") "far.example.com. 90 A 192.0.0.1"});
-    b.f->config.allows_all = false; /* -allow-recursion is up to the resolver, as for the target */
-    WANT(&b, {far, "lookup www.elsewhere.test./A"});
-    b.f->config.allows_all = true;
+    assert_int_equal(bed_put(&b->p.b, asked, &r), CACHE_HIT);
+    WANT(b, {far, FOUND("far.example.com. IN A") "far.example.com. 90 A 192.0.0.1"});
+    b->f->config.allows_all = false; /* -allow-recursion is up to the resolver, as for the target */
+    WANT(b, {far, "lookup www.elsewhere.test./A"});
+    b->f->config.allows_all = true;
 
-    b.f->now_ms += 2000 * 1000;
-    b.f->config.cache_limits.stale_ms = 0;
-    put_denial(&b, asked);
-    WANT(&b, {far, NO_DATA("far.example.com. IN A")});
-    b.f->now_ms += 2000 * 1000;
-    bed_fail(&b.p.b, asked);
-    WANT(&b, {far, "SERVFAIL qr rd ra\n? far.example.com. IN A"});
+    b->f->now_ms += 2000 * 1000;
+    b->f->config.cache_limits.stale_ms = 0;
+    put_denial(b, asked);
+    WANT(b, {far, NO_DATA("far.example.com. IN A")});
+    b->f->now_ms += 2000 * 1000;
+    bed_fail(&b->p.b, asked);
+    WANT(b, {far, "SERVFAIL qr rd ra\n? far.example.com. IN A"});
 
-    b.f->config.settings.no_rec = true; /* concerns names that are not answered here, */
-    b.f->config.zones_of_others = NULL; /* so this one's nameservers are missing */
-    b.f->config.has_nameservers = false;
-    b.f->config.settings.no_rec = false;
-    WANT(&b, {"far.example.com. A edns=1232",
-              "SERVFAIL qr rd ra\n? far.example.com. IN A\nedns 1232 ede=20"});
-    override_bed_free(&b);
+    b->f->config.settings.no_rec = true; /* concerns names that are not answered here, */
+    b->f->config.zones_of_others = NULL; /* so this one's nameservers are missing */
+    b->f->config.has_nameservers = false;
+    b->f->config.settings.no_rec = false;
+    WANT(b, {"far.example.com. A edns=1232",
+             "SERVFAIL qr rd ra\n? far.example.com. IN A\nedns 1232 ede=20"});
 }
 
 /* Two servers of stub zones with overrides to each other's names do not ask in a circle. */
-UNIT_TEST(test_targets_from_stub_servers)
+UNIT_TEST_ON(test_targets_from_stub_servers, struct bed *b)
 {
-    struct bed b = override_bed_new();
-    WANT(&b, {"stubbed.example.com. A", "lookup db.acme.test./A"},
+    WANT(b, {"stubbed.example.com. A", "lookup db.acme.test./A"},
          {"stubbed.example.com. A edns=1232 stub",
           "SERVFAIL qr rd ra\n? stubbed.example.com. IN A\nedns 1232 ede=20"});
-    override_bed_free(&b);
 }
 
 /* Before hosts files: aliases; behind them: overrides. */
-UNIT_TEST(test_hosts_files_between)
+UNIT_TEST_ON(test_hosts_files_between, struct bed *b)
 {
     static const char *const names[] = {"own.example.com.", "al.example.com.", "c9.example.com."};
     struct hosts_entry entries[ARRAY_LEN(names)];
-    struct bed b = override_bed_new();
     for (size_t i = 0; i < ARRAY_LEN(names); i++) {
         entries[i] = (struct hosts_entry){.name = fixture_name(names[i])};
         assert_true(ip_parse(slice_str("10.9.0.1"), &entries[i].ip));
     }
-    b.f->config.hosts = hosts_table_of(entries, ARRAY_LEN(names));
-    b.f->config.settings.aliases[b.f->config.settings.alias_count++] = (struct engine_alias){
+    b->f->config.hosts = hosts_table_of(entries, ARRAY_LEN(names));
+    b->f->config.settings.aliases[b->f->config.settings.alias_count++] = (struct engine_alias){
         .from = fixture_name("al.example.com."), .to = fixture_name("set.example.com.")};
-    WANT(&b,
+    WANT(b,
          {"own.example.com. A", FOUND("own.example.com. IN A") "own.example.com. 30 A "
                                                                "10.9.0.1"},
          {"al.example.com. A", FOUND("al.example.com. IN A") "al.example.com. 30 A 192.0.2.2"},
          {"c8.example.com. A", FOUND("c8.example.com. IN A") "c8.example.com. 30 A 10.9.0.1"});
-    hosts_table_unref(b.f->config.hosts);
-    override_bed_free(&b);
+    hosts_table_unref(b->f->config.hosts);
 }
 
 /* ---- Aliases ---- */
@@ -419,18 +404,17 @@ static void add_alias(struct bed *b, const char *from, const char *to, bool is_b
 /* One label of 63 letters. */
 #define LABEL "aaaaaaaaaabbbbbbbbbbccccccccccddddddddddeeeeeeeeeeffffffffffggg."
 
-UNIT_TEST(test_aliases)
+UNIT_TEST_ON(test_aliases, struct bed *b)
 {
     static const char too_long[] = LABEL LABEL LABEL "xxxxxxxxxx.keep.example.net. A";
-    struct bed b = override_bed_new();
-    add_alias(&b, "app.example.net.", "web.team.svc.cluster.local.", false, false);
-    add_alias(&b, "example.net.", "own.example.com.", true, false);
-    add_alias(&b, "keep.example.net.", "a-name-that-is-longer-than-the-other.apps.example.com.",
+    add_alias(b, "app.example.net.", "web.team.svc.cluster.local.", false, false);
+    add_alias(b, "example.net.", "own.example.com.", true, false);
+    add_alias(b, "keep.example.net.", "a-name-that-is-longer-than-the-other.apps.example.com.",
               true, true);
-    add_alias(&b, "absent.example.net.", "nothing.team.svc.cluster.local.", false, false);
-    add_alias(&b, "round.example.net.", "round.example.net.", false, false);
+    add_alias(b, "absent.example.net.", "nothing.team.svc.cluster.local.", false, false);
+    add_alias(b, "round.example.net.", "round.example.net.", false, false);
     WANT(
-        &b,
+        b,
         {"App.example.net. A", FOUND("App.example.net. IN A") "App.example.net. 20 A 10.1.0.1"
                                                               "\n= App.example.net. 20 A "
                                                               "10.1.0.2"},
@@ -445,11 +429,11 @@ UNIT_TEST(test_aliases)
         {"round.example.net. A edns=1232",
          "SERVFAIL qr rd ra\n? round.example.net. IN A\nedns 1232 ede=0"},
         {too_long, "forward"});
-    put_denial(&b, "app.example.net. MX");
-    assert_int_equal(strncmp(fixture_ask(b.f, "app.example.net. MX"), "NOERROR qr rd ra\n", 17), 0);
-    b.f->config.settings.no_rec = true;
-    WANT(&b, {"app.example.net. MX", "NOERROR qr rd ra\n? app.example.net. IN MX" SOA(300)});
-    override_bed_free(&b);
+    put_denial(b, "app.example.net. MX");
+    assert_int_equal(strncmp(fixture_ask(b->f, "app.example.net. MX"), "NOERROR qr rd ra\n", 17),
+                     0);
+    b->f->config.settings.no_rec = true;
+    WANT(b, {"app.example.net. MX", "NOERROR qr rd ra\n? app.example.net. IN MX" SOA(300)});
 }
 
 /* ---- Visibility ---- */
@@ -493,38 +477,36 @@ static unsigned answer_count(const struct fixture *f)
 
 /* Leaves what a worker may not visit to the walker, which answers the same: as much as fits over
  * UDP, all over TCP. */
-UNIT_TEST(test_many_records)
+UNIT_TEST_ON(test_many_records, struct bed *b)
 {
     enum { MANY = ENGINE_SCAN_MAX + 100 };
     static const char *const types[] = {"A", "TXT"};
     static char names[MANY][40], values[MANY][96];
     static struct fixture_key many[MANY];
-    struct bed b = override_bed_new();
     for (unsigned i = 0; i < MANY; i++) {
         (void)snprintf(names[i], sizeof(names[i]), "com/example/many/k%u", i);
         (void)snprintf(values[i], sizeof(values[i]),
                        "{'rr':['A 10.3.%u.%u','TXT %u'],'targetstrip':1}", i / 250, i % 250, i);
         many[i] = (struct fixture_key){names[i], values[i]};
     }
-    fixture_put(b.f, many, MANY);
-    read_overrides(&b);
+    fixture_put(b->f, many, MANY);
+    read_overrides(b);
     for (size_t i = 0; i < ARRAY_LEN(types); i++) {
         char udp[40], tcp[40];
         (void)snprintf(udp, sizeof(udp), "many.example.com. %s", types[i]);
         (void)snprintf(tcp, sizeof(tcp), "many.example.com. %s tcp", types[i]);
-        b.f->may_scan = false;
-        WANT(&b, {udp, "walk"}, {tcp, "walk"});
-        b.f->may_scan = true;
-        assert_int_equal(strncmp(fixture_ask(b.f, udp), "NOERROR qr tc rd ra\n", 20), 0);
-        assert_int_equal(strncmp(fixture_ask(b.f, tcp), "NOERROR qr rd ra\n", 17), 0);
-        assert_int_equal(answer_count(b.f), MANY);
+        b->f->may_scan = false;
+        WANT(b, {udp, "walk"}, {tcp, "walk"});
+        b->f->may_scan = true;
+        assert_int_equal(strncmp(fixture_ask(b->f, udp), "NOERROR qr tc rd ra\n", 20), 0);
+        assert_int_equal(strncmp(fixture_ask(b->f, tcp), "NOERROR qr rd ra\n", 17), 0);
+        assert_int_equal(answer_count(b->f), MANY);
     }
-    override_bed_free(&b);
 }
 
 /* ---- The apex of a domain other than the first ---- */
 
-UNIT_TEST(test_apex)
+UNIT_TEST_ON(test_apex, struct bed *b)
 {
     static const struct fixture_key host[] = {
         {"test/second/dns/apex/a", "{" TEAM_WEB ",'ttl':25}"},
@@ -536,9 +518,8 @@ UNIT_TEST(test_apex)
         {"test/second/dns/apex/a", "{'host':'ring1.example.com.'}"}};
     static const struct fixture_key absent[] = {
         {"test/second/dns/apex/a", "{'host':'nothing.team.svc.cluster.local.'}"}};
-    struct bed b = override_bed_new();
-    b.f->config.settings.schema = ENGINE_SCHEMA_KUBERNETES;
-    WANT(&b,
+    b->f->config.settings.schema = ENGINE_SCHEMA_KUBERNETES;
+    WANT(b,
          {"second.test. A", "NOERROR qr aa rd ra\n? second.test. IN A"
                             "\n= second.test. 15 A 192.0.2.20\n= second.test. 15 A 192.0.2.21"
                             "\n= second.test. 15 A 192.0.2.22"},
@@ -555,18 +536,17 @@ UNIT_TEST(test_apex)
          {"cluster.local. A", "NOERROR qr aa rd ra\n? cluster.local. IN A"
                               "\n! cluster.local. 60 SOA ns.dns.cluster.local. "
                               "hostmaster.cluster.local. 1760702400 28800 7200 604800 60"});
-    fixture_put(b.f, host, ARRAY_LEN(host));
-    WANT(&b,
+    fixture_put(b->f, host, ARRAY_LEN(host));
+    WANT(b,
          {"second.test. A", "NOERROR qr aa rd ra\n? second.test. IN A"
                             "\n= second.test. 20 A 10.1.0.1\n= second.test. 20 A 10.1.0.2"},
          {"second.test. AAAA", "NOERROR qr aa rd ra\n? second.test. IN AAAA" OWN_SOA});
-    fixture_put(b.f, ring, 1);
-    read_overrides(&b);
-    WANT(&b, {"second.test. A edns=1232",
-              "SERVFAIL qr aa rd ra\n? second.test. IN A\nedns 1232 ede=0"});
-    fixture_put(b.f, absent, 1);
-    b.f->config.zones[0].is_incomplete = true;
-    WANT(&b, {"second.test. A edns=1232",
-              "SERVFAIL qr aa rd ra\n? second.test. IN A\nedns 1232 ede=14"});
-    override_bed_free(&b);
+    fixture_put(b->f, ring, 1);
+    read_overrides(b);
+    WANT(b, {"second.test. A edns=1232",
+             "SERVFAIL qr aa rd ra\n? second.test. IN A\nedns 1232 ede=0"});
+    fixture_put(b->f, absent, 1);
+    b->f->config.zones[0].is_incomplete = true;
+    WANT(b, {"second.test. A edns=1232",
+             "SERVFAIL qr aa rd ra\n? second.test. IN A\nedns 1232 ede=14"});
 }

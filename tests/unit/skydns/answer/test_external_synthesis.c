@@ -141,6 +141,13 @@ static struct external_bed external_synthesis_setup(void)
     return b;
 }
 
+static void external_synthesis_set_up(struct external_bed *b)
+{
+    *b = external_synthesis_setup();
+}
+
+UNIT_FIXTURE(struct external_bed, external_synthesis_set_up, bed_free)
+
 static void external_synthesis_put_denial(struct external_bed *b, const char *question,
                                           const char *zone, uint16_t rcode)
 {
@@ -173,84 +180,76 @@ static void external_synthesis_want(struct external_bed *b, const char *question
 }
 
 /* A denial and IPv4 addresses, both kept, whoever put them there. */
-UNIT_TEST(test_made_of_cached)
+UNIT_TEST_ON(test_made_of_cached, struct external_bed *b)
 {
-    struct external_bed b = external_synthesis_setup();
-    external_synthesis_want(&b, "www.test. AAAA", "forward"); /* first for AAAA, */
-    external_synthesis_put_denial(&b, "www.test. AAAA", "test.", 0);
-    external_synthesis_want(&b, "www.test. AAAA",
+    external_synthesis_want(b, "www.test. AAAA", "forward"); /* first for AAAA, */
+    external_synthesis_put_denial(b, "www.test. AAAA", "test.", 0);
+    external_synthesis_want(b, "www.test. AAAA",
                             "lookup www.test./AAAA www.test./A"); /* then for A */
-    bed_put_addresses(&b, "www.test. A", "www.test.", 300, 1);
+    bed_put_addresses(b, "www.test. A", "www.test.", 300, 1);
     external_synthesis_want(
-        &b, "Www.test. AAAA",
+        b, "Www.test. AAAA",
         "NOERROR qr rd ra\n? Www.test. IN AAAA\n= Www.test. 60 AAAA 2001:db8:64::c000:1");
     external_synthesis_want(
-        &b, "ext.cluster.local. AAAA",
+        b, "ext.cluster.local. AAAA",
         "NOERROR qr aa rd ra\n? ext.cluster.local. IN AAAA\n= ext.cluster.local. 60 CNAME "
         "www.test.\n= www.test. 60 AAAA 2001:db8:64::c000:1");
     external_synthesis_want(
-        &b, "own.cluster.local. AAAA",
+        b, "own.cluster.local. AAAA",
         "NOERROR qr aa rd ra\n? own.cluster.local. IN AAAA\n! cluster.local. 60 SOA "
         "ns.dns.cluster.local. hostmaster.cluster.local. 1760702400 28800 7200 604800 60");
     external_synthesis_want(
-        &b, "www.test. AAAA nord",
+        b, "www.test. AAAA nord",
         "NOERROR qr ra\n? www.test. IN AAAA\n= www.test. 60 AAAA 2001:db8:64::c000:1");
-    b.f->config.settings.dns64.is_on = false; /* the cache has what upstream said */
-    assert_non_null(strstr(fixture_ask(b.f, "www.test. AAAA"), "\n! test. "));
-    bed_free(&b);
+    b->f->config.settings.dns64.is_on = false; /* the cache has what upstream said */
+    assert_non_null(strstr(fixture_ask(b->f, "www.test. AAAA"), "\n! test. "));
 }
 
-UNIT_TEST(test_excluded)
+UNIT_TEST_ON(test_excluded, struct external_bed *b)
 {
     static const char *const some[] = {"::ffff:192.0.2.1", "2001:db8::1"};
-    struct external_bed b = external_synthesis_setup();
-    put_aaaa(&b, "some.test. AAAA", "some.test.", some, 2);
-    put_aaaa(&b, "all.test. AAAA", "all.test.", some, 1);
-    external_synthesis_put_denial(&b, "all.test. A", "test.", 0);
-    put_aaaa(&b, "both.test. AAAA", "both.test.", some, 1);
-    bed_put_addresses(&b, "both.test. A", "both.test.", 300, 1);
+    put_aaaa(b, "some.test. AAAA", "some.test.", some, 2);
+    put_aaaa(b, "all.test. AAAA", "all.test.", some, 1);
+    external_synthesis_put_denial(b, "all.test. A", "test.", 0);
+    put_aaaa(b, "both.test. AAAA", "both.test.", some, 1);
+    bed_put_addresses(b, "both.test. A", "both.test.", 300, 1);
     external_synthesis_want(
-        &b, "some.test. AAAA",
+        b, "some.test. AAAA",
         "NOERROR qr rd ra\n? some.test. IN AAAA\n= some.test. 50 AAAA 2001:db8::1");
-    external_synthesis_want(&b, "all.test. AAAA", "NOERROR qr rd ra\n? all.test. IN AAAA" SOA(300));
+    external_synthesis_want(b, "all.test. AAAA", "NOERROR qr rd ra\n? all.test. IN AAAA" SOA(300));
     external_synthesis_want(
-        &b, "both.test. AAAA",
+        b, "both.test. AAAA",
         "NOERROR qr rd ra\n? both.test. IN AAAA\n= both.test. 300 AAAA 2001:db8:64::c000:1");
-    bed_free(&b);
 }
 
-UNIT_TEST(test_left_alone)
+UNIT_TEST_ON(test_left_alone, struct external_bed *b)
 {
-    struct external_bed b = external_synthesis_setup();
-    external_synthesis_put_denial(&b, "gone.test. AAAA", "test.", 3);
-    bed_put_addresses(&b, "gone.test. A", "gone.test.", 300, 1);
-    assert_non_null(strstr(fixture_ask(b.f, "gone.test. AAAA"), "NXDOMAIN"));
-    external_synthesis_put_denial(&b, "www.stub.cluster.local. AAAA", "stub.cluster.local.",
+    external_synthesis_put_denial(b, "gone.test. AAAA", "test.", 3);
+    bed_put_addresses(b, "gone.test. A", "gone.test.", 300, 1);
+    assert_non_null(strstr(fixture_ask(b->f, "gone.test. AAAA"), "NXDOMAIN"));
+    external_synthesis_put_denial(b, "www.stub.cluster.local. AAAA", "stub.cluster.local.",
                                   0); /* not external */
-    bed_put_addresses(&b, "www.stub.cluster.local. A", "www.stub.cluster.local.", 300, 1);
-    assert_null(strstr(fixture_ask(b.f, "www.stub.cluster.local. AAAA"), "AAAA 2001"));
-    bed_free(&b);
+    bed_put_addresses(b, "www.stub.cluster.local. A", "www.stub.cluster.local.", 300, 1);
+    assert_null(strstr(fixture_ask(b->f, "www.stub.cluster.local. AAAA"), "AAAA 2001"));
 }
 
-UNIT_TEST(test_zones_without)
+UNIT_TEST_ON(test_zones_without, struct external_bed *b)
 {
     static const char *const cached[] = {"2001:db8::1"};
-    struct external_bed b = external_synthesis_setup();
-    struct engine_settings *settings = &b.f->config.settings;
-    put_aaaa(&b, "www.test. AAAA", "www.test.", cached, 1);
+    struct engine_settings *settings = &b->f->config.settings;
+    put_aaaa(b, "www.test. AAAA", "www.test.", cached, 1);
     settings->no_aaaa[settings->no_aaaa_count++] = fixture_name("example.com.");
     settings->no_aaaa[settings->no_aaaa_count++] = fixture_name("test.");
-    external_synthesis_want(&b, "www.TEST. AAAA", "NOERROR qr rd ra\n? www.TEST. IN AAAA" SOA(300));
-    external_synthesis_want(&b, "example.com. AAAA",
+    external_synthesis_want(b, "www.TEST. AAAA", "NOERROR qr rd ra\n? www.TEST. IN AAAA" SOA(300));
+    external_synthesis_want(b, "example.com. AAAA",
                             "NOERROR qr rd ra\n? example.com. IN AAAA" SOA(300));
-    external_synthesis_want(&b, "com. A", "NXDOMAIN qr rd ra\n? com. IN A" SOA(60));
-    external_synthesis_want(&b, "xexample.com. AAAA", "forward");
-    external_synthesis_want(&b, "www.test. A", "forward");
+    external_synthesis_want(b, "com. A", "NXDOMAIN qr rd ra\n? com. IN A" SOA(60));
+    external_synthesis_want(b, "xexample.com. AAAA", "forward");
+    external_synthesis_want(b, "www.test. A", "forward");
     settings->no_aaaa[0] = fixture_name(".");
     settings->no_aaaa_count = 1;
     settings->no_rec = true;
-    external_synthesis_want(&b, "com. AAAA", "NOERROR qr rd ra\n? com. IN AAAA" SOA(300));
-    external_synthesis_want(&b, "localhost. AAAA",
+    external_synthesis_want(b, "com. AAAA", "NOERROR qr rd ra\n? com. IN AAAA" SOA(300));
+    external_synthesis_want(b, "localhost. AAAA",
                             "NOERROR qr rd ra\n? localhost. IN AAAA\n= localhost. 300 AAAA ::1");
-    bed_free(&b);
 }

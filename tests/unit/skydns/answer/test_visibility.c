@@ -75,6 +75,8 @@ static void bed_free_all(struct bed *b)
     visibility_unref(b->visibility);
 }
 
+UNIT_FIXTURE_MADE(visibility_bed_of(ENGINE_SCHEMA_SKYDNS), bed_free_all)
+
 /* "NOERROR =A 10.0.0.1 +A 10.0.0.2": the rcode, then answers and additionals, without owners and
  * TTLs; "tc" behind the rcode. */
 static const char *summary_of(struct bed *b, const char *text)
@@ -149,10 +151,9 @@ UNIT_TEST(test_names_and_types)
 }
 
 /* Lists all records below a name, and asks for wildcards at each label. */
-UNIT_TEST(test_listings)
+UNIT_TEST_ON(test_listings, struct bed *b)
 {
     static const char team[] = "NOERROR =A 10.0.0.1 =A 10.1.0.1";
-    struct bed *b = visibility_bed_of(ENGINE_SCHEMA_SKYDNS);
     EXPECT_ALL(
         b, {"svc.cluster.local. A", team}, {"*.svc.cluster.local. A", team},
         {"any.svc.cluster.local. A", team}, {"*.*.svc.cluster.local. A", team},
@@ -166,7 +167,6 @@ UNIT_TEST(test_listings)
         {"10-2-0-9.*.pod.cluster.local. A", "NOERROR"},
         {"cluster.local. A", "NOERROR =A 10.9.0.1 =A 10.0.0.1 =A 10.1.0.1"},
         {"*.cluster.local. A", "NOERROR =A 10.9.0.1 =A 10.0.0.1 =A 10.1.0.1"});
-    bed_free_all(b);
 }
 
 /* Names above namespaces exist for the sake of those that the client sees. */
@@ -228,14 +228,12 @@ UNIT_TEST(test_pods_that_only_names_give)
     bed_free_all(b);
 }
 
-UNIT_TEST(test_local_dns)
+UNIT_TEST_ON(test_local_dns, struct bed *b)
 {
-    struct bed *b = visibility_bed_of(ENGINE_SCHEMA_SKYDNS);
     b->f->config.settings.local = fixture_name(WEB_VAULT);
     visibility_expect(b, "local.dns.cluster.local. A", "NXDOMAIN");
     b->f->config.settings.local = fixture_name(WEB_TEAM);
     visibility_expect(b, "local.dns.cluster.local. A", "NOERROR =A 10.1.0.1");
-    bed_free_all(b);
 }
 
 UNIT_TEST(test_reverse_names)
@@ -262,9 +260,8 @@ UNIT_TEST(test_reverse_names)
 }
 
 /* A stub zone below a hidden name is as hidden; one above a domain of ours changes nothing. */
-UNIT_TEST(test_stub_zones)
+UNIT_TEST_ON(test_stub_zones, struct bed *b)
 {
-    struct bed *b = visibility_bed_of(ENGINE_SCHEMA_SKYDNS);
     struct forward_zone zones[3];
     bed_zone(&zones[0], ".", 1);
     bed_zone(&zones[1], "stub.vault.svc.cluster.local.", 1);
@@ -282,28 +279,24 @@ UNIT_TEST(test_stub_zones)
     }
     visibility_see(b, VISIBILITY_UNKNOWN_PUBLIC, "team");
     assert_string_equal(fixture_ask(b->f, "x.stub.vault.svc.cluster.local. A"), "forward");
-    bed_free_all(b);
 }
 
-UNIT_TEST(test_other_domains)
+UNIT_TEST_ON(test_other_domains, struct bed *b)
 {
     static const struct fixture_key more[] = {
         {"org/second/svc/vault/web/a", HOST("10.4.0.1")},
         {"org/second/svc/team/web/a", HOST("10.4.0.2")},
         {"org/second/top", HOST("web.vault.svc.second.org.")},
     };
-    struct bed *b = visibility_bed_of(ENGINE_SCHEMA_SKYDNS);
     fixture_domain(b->f, "second.org.");
     fixture_put(b->f, more, 3);
     EXPECT_ALL(b, {"web.vault.svc.second.org. A", "NXDOMAIN"},
                {"web.team.svc.second.org. A", "NOERROR =A 10.4.0.2"},
                {"*.svc.second.org. A", "NOERROR =A 10.4.0.2"}, {"top.second.org. A", "NOERROR"});
-    bed_free_all(b);
 }
 
-UNIT_TEST(test_clients_without_a_namespace)
+UNIT_TEST_ON(test_clients_without_a_namespace, struct bed *b)
 {
-    struct bed *b = visibility_bed_of(ENGINE_SCHEMA_SKYDNS);
     b->f->client = pod_address(9);
     EXPECT_ALL(b, {"web" TEAM "A", "NXDOMAIN"},
                {"kubernetes.default.svc.cluster.local. A", "NOERROR =A 10.0.0.1"},
@@ -316,13 +309,11 @@ UNIT_TEST(test_clients_without_a_namespace)
     visibility_expect(b, "web" TEAM "A", "NOERROR =A 10.1.0.1");
     b->f->client = pod_address(1);
     visibility_expect(b, "web" VAULT " TXT", "NXDOMAIN");
-    bed_free_all(b);
 }
 
 /* How much is hidden neither cuts a reply nor defers it. */
-UNIT_TEST(test_what_is_hidden_takes_no_room)
+UNIT_TEST_ON(test_what_is_hidden_takes_no_room, struct bed *b)
 {
-    struct bed *b = visibility_bed_of(ENGINE_SCHEMA_SKYDNS);
     for (unsigned i = 0; i < 2000; i++) {
         char key[80], host[80];
         (void)snprintf(key, sizeof(key), "local/cluster/svc/n%u/web/a", i);
@@ -335,13 +326,11 @@ UNIT_TEST(test_what_is_hidden_takes_no_room)
                {"*.svc.cluster.local. TXT", "NOERROR"});
     b->f->client = pod_address(9);
     visibility_expect(b, "svc.cluster.local. A", "NOERROR =A 10.0.0.1");
-    bed_free_all(b);
 }
 
 /* A walk is kept for those who see the same, under the same configuration. */
-UNIT_TEST(test_cached_scans)
+UNIT_TEST_ON(test_cached_scans, struct bed *b)
 {
-    struct bed *b = visibility_bed_of(ENGINE_SCHEMA_SKYDNS);
     for (unsigned i = 0; i < 900; i++) {
         char key[80], host[80];
         (void)snprintf(key, sizeof(key), "local/cluster/svc/%s/m%u/a", i % 3 ? "team" : "vault", i);
@@ -372,13 +361,11 @@ UNIT_TEST(test_cached_scans)
     assert_non_null(strstr(fixture_ask(b->f, "svc.cluster.local. TXT tcp"), "\"secret897\""));
     visibility_see(b, VISIBILITY_UNKNOWN_PUBLIC, "");
     assert_null(strstr(fixture_ask(b->f, "svc.cluster.local. TXT tcp"), "secret"));
-    bed_free_all(b);
 }
 
 /* Names looked up for a batch belong to no client. */
-UNIT_TEST(test_looking_ahead)
+UNIT_TEST_ON(test_looking_ahead, struct bed *b)
 {
-    struct bed *b = visibility_bed_of(ENGINE_SCHEMA_SKYDNS);
     static const char *const rows[][2] = {
         {"web" VAULT " A", "NXDOMAIN"},
         {"web" TEAM "A", "NOERROR =A 10.1.0.1"},
@@ -391,7 +378,6 @@ UNIT_TEST(test_looking_ahead)
         b->f->ahead = 1;
         assert_string_equal(summary_of(b, fixture_answer(b->f, transport)), rows[i][1]);
     }
-    bed_free_all(b);
 }
 
 /* A search path leads to what the client may see. */

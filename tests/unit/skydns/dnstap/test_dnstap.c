@@ -122,6 +122,8 @@ static void sink_end(struct sink *sink)
     }
 }
 
+UNIT_FIXTURE(struct sink, sink_unix, sink_end)
+
 /* The next message; its query has the number. */
 static uint32_t sink_next(struct sink *sink)
 {
@@ -213,37 +215,34 @@ UNIT_TEST(delivers)
 }
 
 /* Messages that come while the sink is away wait. */
-UNIT_TEST(comes_back)
+UNIT_TEST_ON(comes_back, struct sink *sink)
 {
-    struct sink sink;
-    sink_unix(&sink);
-    struct dnstap *d = start_dnstap_to(&sink);
+    struct dnstap *d = start_dnstap_to(sink);
     for (uint32_t i = 0; i < 100; i++) {
         show_numbered_event(d, i, 100);
     }
     assert_false(dnstap_counts(d).is_connected);
-    listen_unix(&sink);
+    listen_unix(sink);
     for (int again = 0; again < 3; again++) {
-        sink_open(&sink);
+        sink_open(sink);
         for (uint32_t i = 0; i < 100; i++) {
-            assert_int_equal(sink_next(&sink), i);
+            assert_int_equal(sink_next(sink), i);
         }
-        sink_close(&sink);
-        stop_listening(&sink);
+        sink_close(sink);
+        stop_listening(sink);
         while (dnstap_counts(d).is_connected) {
             (void)sched_yield(); /* it notices, although it has nothing to send */
         }
         for (uint32_t i = 0; i < 100; i++) {
             show_numbered_event(d, i, 100);
         }
-        listen_unix(&sink);
+        listen_unix(sink);
     }
-    sink_open(&sink);
-    assert_int_equal(sink_next(&sink), 0);
+    sink_open(sink);
+    assert_int_equal(sink_next(sink), 0);
     dnstap_stop(d, 0);
     dnstap_free(d);
-    stop_listening(&sink);
-    sink_end(&sink);
+    stop_listening(sink);
 }
 
 /* dnstap_stop of a sink that does nothing: takes that long, and no answer is held up. */
@@ -258,20 +257,17 @@ static void stop_within(struct dnstap *d, uint32_t shown)
     dnstap_free(d);
 }
 
-UNIT_TEST(never_reads)
+UNIT_TEST_ON(never_reads, struct sink *sink)
 {
-    struct sink sink;
     uint32_t shown = 0;
-    sink_unix(&sink);
-    listen_unix(&sink);
-    struct dnstap *d = start_dnstap_to(&sink);
-    sink_open(&sink);
+    listen_unix(sink);
+    struct dnstap *d = start_dnstap_to(sink);
+    sink_open(sink);
     while (dnstap_counts(d).dropped < 100) {
         show_numbered_event(d, shown++, 1000);
     }
     stop_within(d, shown);
-    stop_listening(&sink);
-    sink_end(&sink);
+    stop_listening(sink);
 }
 
 /* It has a place in the queue of the listener, and nobody takes part in the handshake. */
@@ -286,16 +282,13 @@ UNIT_TEST(never_accepts)
     sink_end(&sink);
 }
 
-UNIT_TEST(is_absent)
+UNIT_TEST_ON(is_absent, struct sink *sink)
 {
-    struct sink sink;
-    sink_unix(&sink);
-    struct dnstap *d = start_dnstap_to(&sink);
+    struct dnstap *d = start_dnstap_to(sink);
     for (uint32_t i = 0; i < 10000; i++) {
         show_numbered_event(d, i, 1000);
     }
     stop_within(d, 10000);
-    sink_end(&sink);
 }
 
 /* It resets the connection with messages on the way. */

@@ -40,9 +40,10 @@ static void dnstap_queue_check(struct slice frame, uint32_t n)
                      dnstap_queue_length(n) > 4 ? n & 0xff : n >> 24);
 }
 
-UNIT_TEST(keeps_order_and_drops)
+UNIT_FIXTURE_MADE(dnstap_queue_new(), dnstap_queue_free)
+
+UNIT_TEST_ON(keeps_order_and_drops, struct dnstap_queue *queue)
 {
-    struct dnstap_queue *queue = dnstap_queue_new();
     struct slice frames[PEEKED];
     uint32_t in = 0, out = 0;
     uint64_t end;
@@ -62,13 +63,11 @@ UNIT_TEST(keeps_order_and_drops)
         assert_int_equal(out, in);
         assert_true(dnstap_queue_is_empty(queue));
     }
-    dnstap_queue_free(queue);
 }
 
 /* Frames as long as a DNS message can be: 15 fit, wherever the ring begins. */
-UNIT_TEST(has_room_for_the_longest)
+UNIT_TEST_ON(has_room_for_the_longest, struct dnstap_queue *queue)
 {
-    struct dnstap_queue *queue = dnstap_queue_new();
     struct slice frames[PEEKED];
     uint64_t end;
     for (int i = 0; i < 1000; i++) {
@@ -82,7 +81,6 @@ UNIT_TEST(has_room_for_the_longest)
             dnstap_queue_drop(queue, end);
         }
     }
-    dnstap_queue_free(queue);
 }
 
 static void *dnstap_queue_write_all(void *queue)
@@ -95,9 +93,8 @@ static void *dnstap_queue_write_all(void *queue)
     return NULL;
 }
 
-UNIT_TEST(two_threads)
+UNIT_TEST_ON(two_threads, struct dnstap_queue *queue)
 {
-    struct dnstap_queue *queue = dnstap_queue_new();
     struct slice frames[PEEKED];
     pthread_t writer;
     uint64_t end;
@@ -114,5 +111,4 @@ UNIT_TEST(two_threads)
     }
     assert_int_equal(pthread_join(writer, NULL), 0);
     assert_true(dnstap_queue_is_empty(queue));
-    dnstap_queue_free(queue);
 }

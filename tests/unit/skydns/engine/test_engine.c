@@ -34,6 +34,8 @@ static struct fixture *engine_setup(void)
     return fixture_new(keys, COUNT(keys));
 }
 
+UNIT_FIXTURE_MADE(engine_setup(), fixture_free)
+
 static void engine_want(struct fixture *fixture, const char *question, const char *text)
 {
     const char *got = fixture_ask(fixture, question);
@@ -68,9 +70,8 @@ static unsigned engine_count_lines(const char *text, const char *mark)
     return n;
 }
 
-UNIT_TEST(edns)
+UNIT_TEST_ON(edns, struct fixture *f)
 {
-    struct fixture *f = engine_setup();
     engine_want(f, "web.cluster.local. A edns=4096",
                 OK "\n? web.cluster.local. IN A\n= web.cluster.local. 30 A 10.0.0.1\nedns 1232");
     engine_want(f, "web.cluster.local. A edns=512 do",
@@ -83,11 +84,10 @@ UNIT_TEST(edns)
     f->query[f->query_len - 5] = 1; /* the version */
     assert_string_equal(fixture_answer(f, transport), "NOERROR qr rd\n? web.cluster.local. IN A\n"
                                                       "edns 1232 do rcode=16 version=0 flags=0");
-    fixture_free(f);
 }
 
 /* 12 + 17 + 4 bytes of header and question, 16 for each answer, 11 for OPT. */
-UNIT_TEST(limits)
+UNIT_TEST_ON(limits, struct fixture *f)
 {
     static const struct {
         const char *question;
@@ -103,7 +103,6 @@ UNIT_TEST(limits)
         {"m.cluster.local. A tcp", 300, false},
         {"m.cluster.local. A edns=512 tcp", 300, false},
     };
-    struct fixture *f = engine_setup();
     engine_put_many(f, "m", 300);
     for (size_t i = 0; i < COUNT(cases); i++) {
         const char *got = fixture_ask(f, cases[i].question);
@@ -112,14 +111,12 @@ UNIT_TEST(limits)
             fail_msg("%s: want %u answers:\n%s", cases[i].question, cases[i].answers, got);
         }
     }
-    fixture_free(f);
 }
 
 /* 33 bytes of header and question, 38 or 39 for each SRV record, 16 for its address: twelve records
  * fit 512 bytes, but not with their addresses; sixteen do not fit. */
-UNIT_TEST(additional_goes_first)
+UNIT_TEST_ON(additional_goes_first, struct fixture *f)
 {
-    struct fixture *f = engine_setup();
     engine_put_many(f, "n", 12);
     const char *got = fixture_ask(f, "n.cluster.local. SRV edns=1232");
     assert_int_equal(engine_count_lines(got, "\n= "), 12);
@@ -133,12 +130,10 @@ UNIT_TEST(additional_goes_first)
     got = fixture_ask(f, "n.cluster.local. SRV");
     assert_int_equal(engine_count_lines(got, "\n+ "), 0);
     assert_non_null(strstr(got, " tc"));
-    fixture_free(f);
 }
 
-UNIT_TEST(odd_messages)
+UNIT_TEST_ON(odd_messages, struct fixture *f)
 {
-    struct fixture *f = engine_setup();
     enum engine_transport udp = fixture_query(f, "web.cluster.local. A");
     f->query_len--;
     assert_string_equal(fixture_answer(f, udp), "FORMERR qr rd");
@@ -164,12 +159,10 @@ UNIT_TEST(odd_messages)
     memcpy(f->query + f->query_len, f->query + f->query_len - 11, 11);
     f->query_len += 11;
     assert_int_equal(strncmp(fixture_answer(f, udp), "FORMERR qr rd\n?", 15), 0);
-    fixture_free(f);
 }
 
-UNIT_TEST(before_the_first_sync)
+UNIT_TEST_ON(before_the_first_sync, struct fixture *f)
 {
-    struct fixture *f = engine_setup();
     f->store = NULL;
     f->config.has_nameservers = true;
     engine_want(f, "web.cluster.local. A", "SERVFAIL qr aa rd ra\n? web.cluster.local. IN A");
@@ -180,12 +173,11 @@ UNIT_TEST(before_the_first_sync)
                 "SERVFAIL qr aa rd ra\n? 1.0.0.10.in-addr.arpa. IN PTR");
     engine_want(f, "www.example.com. A", "forward");
     engine_want(f, "web.cluster.local. ANY", "REFUSED qr rd\n? web.cluster.local. IN ANY");
-    fixture_free(f);
 }
 
 /* A zone known to lack records: what it has is answered, nothing is denied. On both paths: the
  * fixture asks the whole engine. */
-UNIT_TEST(incomplete)
+UNIT_TEST_ON(incomplete, struct fixture *f)
 {
     static const char *const denied[] = {
         "nope.cluster.local. A",
@@ -208,7 +200,6 @@ UNIT_TEST(incomplete)
         {"local/cluster/gone", "{'host':'nope.cluster.local'}"},
         {"test/whole/to", "{'host':'nope.cluster.local'}"},
     };
-    struct fixture *f = engine_setup();
     fixture_put(f, gone, COUNT(gone));
     fixture_domain(f, "whole.test.");
     f->config.settings.reverse_zone_count = 1;
@@ -240,12 +231,10 @@ UNIT_TEST(incomplete)
     }
     engine_want(f, "nope.cluster.local. A edns=512",
                 "SERVFAIL qr aa rd ra\n? nope.cluster.local. IN A\nedns 1232 ede=14");
-    fixture_free(f);
 }
 
-UNIT_TEST(external_names)
+UNIT_TEST_ON(external_names, struct fixture *f)
 {
-    struct fixture *f = engine_setup();
     engine_want(f, "www.example.com. A", "SERVFAIL qr rd ra\n? www.example.com. IN A");
     f->config.has_nameservers = true;
     engine_want(f, "www.example.com. A", "forward");
@@ -278,11 +267,10 @@ UNIT_TEST(external_names)
     f->config.settings.no_rec = true;
     engine_want(f, "www.example.com. A edns=512",
                 "SERVFAIL qr rd\n? www.example.com. IN A\nedns 1232 ede=20");
-    fixture_free(f);
 }
 
 /* Types and classes that no record has: neither data nor forwarded, with or without a store. */
-UNIT_TEST(no_questions_about_records)
+UNIT_TEST_ON(no_questions_about_records, struct fixture *f)
 {
     static const struct {
         const char *rest, *rcode;
@@ -303,7 +291,6 @@ UNIT_TEST(no_questions_about_records)
                                         "www.example.com.",
                                         "version.bind.",
                                         "."};
-    struct fixture *f = engine_setup();
     const struct store *store = f->store;
     f->config.has_nameservers = true;
     f->config.settings.ndots = 0;
@@ -328,7 +315,6 @@ UNIT_TEST(no_questions_about_records)
     engine_want(f, "web.cluster.local. TYPE127", OK "\n? web.cluster.local. IN TYPE127" SOA);
     engine_want(f, "web.cluster.local. TYPE256", OK "\n? web.cluster.local. IN TYPE256" SOA);
     engine_want(f, "www.example.com. TYPE256", "forward");
-    fixture_free(f);
 }
 
 /* The upstreams' outcomes for www.example.com.: one for A and one for AAAA. */
@@ -375,10 +361,9 @@ static void engine_say(struct said *said, unsigned i, enum external_outcome outc
 
 #define EXT_ALONE OK "\n? ext.cluster.local. IN A\n= ext.cluster.local. 300 CNAME www.example.com."
 
-UNIT_TEST(external_alias)
+UNIT_TEST_ON(external_alias, struct fixture *f)
 {
     struct said said;
-    struct fixture *f = engine_setup();
     engine_want(f, "ext.cluster.local. A", EXT_ALONE); /* no upstream: the client may follow it */
     f->config.has_nameservers = true;
     f->config.settings.no_rec = true; /* only affects clients' questions */
@@ -399,11 +384,10 @@ UNIT_TEST(external_alias)
                 OK "\n? ext.cluster.local. IN A\n= ext.cluster.local. 100 CNAME www.example.com.\n"
                    "= www.example.com. 100 A 192.0.2.1");
     said_fini(&said);
-    fixture_free(f);
 }
 
 /* Upstreams deny a target, fail, or were not asked, in either schema. */
-UNIT_TEST(external_outcomes)
+UNIT_TEST_ON(external_outcomes, struct fixture *f)
 {
     enum { SCHEMAS = 2 };
     static const struct {
@@ -441,7 +425,6 @@ UNIT_TEST(external_outcomes)
           "SERVFAIL qr rd ra\n? ext.cluster.local. IN A"}},
     };
     struct said said;
-    struct fixture *f = engine_setup();
     f->config.has_nameservers = true;
     said_init(&said, f);
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
@@ -452,11 +435,10 @@ UNIT_TEST(external_outcomes)
         }
     }
     said_fini(&said);
-    fixture_free(f);
 }
 
 /* RD is clear: nobody is asked, whatever the schema, the flags and the way to the target. */
-UNIT_TEST(without_recursion)
+UNIT_TEST_ON(without_recursion, struct fixture *f)
 {
     static const struct fixture_key more[] = {
         {"local/cluster/way", "{'host':'ext.cluster.local','ttl':50}"},
@@ -469,7 +451,6 @@ UNIT_TEST(without_recursion)
     static const char way_alone[] =
         "NOERROR qr aa ra\n? way.cluster.local. IN A\n= way.cluster.local. 50 CNAME "
         "ext.cluster.local.\n= ext.cluster.local. 50 CNAME www.example.com.";
-    struct fixture *f = engine_setup();
     fixture_put(f, more, ARRAY_LEN(more));
     for (unsigned i = 0; i < 8; i++) {
         f->config.has_nameservers = i & 1;
@@ -490,11 +471,10 @@ UNIT_TEST(without_recursion)
                 "\n= _s.cluster.local. 3600 SRV 10 33 81 www.example.com."
                 "\n= _s.cluster.local. 3600 SRV 10 33 82 web.cluster.local."
                 "\n+ web.cluster.local. 30 A 10.0.0.1");
-    fixture_free(f);
 }
 
 /* Two ways to one target: its records are there once, and all CNAMEs that lead to it. */
-UNIT_TEST(external_target_of_many)
+UNIT_TEST_ON(external_target_of_many, struct fixture *f)
 {
     static const struct fixture_key ways[] = {
         {"local/cluster/way/1", "{'host':'p.cluster.local','ttl':50}"},
@@ -503,7 +483,6 @@ UNIT_TEST(external_target_of_many)
         {"local/cluster/q", "{'host':'WWW.example.com','ttl':50}"},
     };
     struct said said;
-    struct fixture *f = engine_setup();
     fixture_put(f, ways, ARRAY_LEN(ways));
     f->config.has_nameservers = true;
     said_init(&said, f);
@@ -514,13 +493,11 @@ UNIT_TEST(external_target_of_many)
                 "= p.cluster.local. 50 CNAME www.example.com.\n= www.example.com. 50 A 192.0.2.1\n"
                 "= q.cluster.local. 50 CNAME WWW.example.com.");
     said_fini(&said);
-    fixture_free(f);
 }
 
-UNIT_TEST(external_targets)
+UNIT_TEST_ON(external_targets, struct fixture *f)
 {
     struct said said;
-    struct fixture *f = engine_setup();
     f->config.has_nameservers = true;
     engine_want(f, "_s.cluster.local. SRV", "lookup www.example.com./A www.example.com./AAAA");
     engine_want(f, "_s.cluster.local. AAAA", "lookup www.example.com./AAAA");
@@ -547,13 +524,11 @@ UNIT_TEST(external_targets)
                 OK "\n? _s.cluster.local. IN A\n= _s.cluster.local. 30 CNAME web.cluster.local.\n"
                    "= web.cluster.local. 30 A 10.0.0.1");
     said_fini(&said);
-    fixture_free(f);
 }
 
 /* Sixteen questions go upstream, two for each target; the other targets get no addresses. */
-UNIT_TEST(many_external_targets)
+UNIT_TEST_ON(many_external_targets, struct fixture *f)
 {
-    struct fixture *f = engine_setup();
     for (unsigned i = 0; i < 20; i++) {
         char key[64], value[64];
         (void)snprintf(key, sizeof(key), "local/cluster/_t/%c", 'a' + (int)i);
@@ -567,13 +542,11 @@ UNIT_TEST(many_external_targets)
     assert_int_equal(f->deferral.question_count, ENGINE_EXTERNAL_MAX);
     f->has_externals = true;
     assert_int_equal(engine_count_lines(fixture_ask(f, "_t.cluster.local. SRV tcp"), "\n= "), 20);
-    fixture_free(f);
 }
 
 /* Up to 512 records the worker answers itself; one more goes to the walker. */
-UNIT_TEST(scans)
+UNIT_TEST_ON(scans, struct fixture *f)
 {
-    struct fixture *f = engine_setup();
     engine_put_many(f, "w", ENGINE_SCAN_MAX - 1);
     assert_int_equal(engine_count_lines(fixture_ask(f, "w.cluster.local. A tcp"), "\n= "), 511);
     engine_put_many(f, "w", ENGINE_SCAN_MAX + 1);
@@ -598,16 +571,14 @@ UNIT_TEST(scans)
                      4093);
     assert_non_null(strstr(f->text, "NOERROR qr aa tc rd ra"));
     assert_non_null(strstr(fixture_ask(f, "w.cluster.local. A"), "NOERROR qr aa tc rd ra"));
-    fixture_free(f);
 }
 
 /* Over a stream, a client asks for no more: each of the records that do not fit has its turn. */
-UNIT_TEST(parts_over_streams)
+UNIT_TEST_ON(parts_over_streams, struct fixture *f)
 {
     enum { MANY = 3000, TURNS = 12 };
     static const char *const questions[] = {"w.cluster.local. SRV tcp", "w.cluster.local. A tcp",
                                             "t.cluster.local. TXT tcp"};
-    struct fixture *f = engine_setup();
     engine_put_many(f, "w", 2 * MANY);
     for (unsigned i = 0; i < MANY; i++) {
         char key[40], value[60];
@@ -633,7 +604,6 @@ UNIT_TEST(parts_over_streams)
         }
         free(first);
     }
-    fixture_free(f);
 }
 
 /* ---- Names with thousands of records ---- */
@@ -641,13 +611,12 @@ UNIT_TEST(parts_over_streams)
 enum { LARGE = 4000 };
 
 /* A name without such data is denied for its depth, not its records: also when others wait. */
-UNIT_TEST(no_data_at_large_names)
+UNIT_TEST_ON(no_data_at_large_names, struct fixture *f)
 {
     static const char *const questions[] = {"m.cluster.local. AAAA",  "m.cluster.local. TXT",
                                             "m.cluster.local. MX",    "*.m.cluster.local. AAAA",
                                             "cluster.local. MX",      "*.cluster.local. TXT tcp",
                                             "m.cluster.local. TYPE65"};
-    struct fixture *f = engine_setup();
     engine_put_many(f, "m", LARGE);
     f->is_brief = true;
     for (size_t i = 0; i < COUNT(questions); i++) {
@@ -656,13 +625,11 @@ UNIT_TEST(no_data_at_large_names)
             fail_msg("%s: %s", questions[i], got);
         }
     }
-    fixture_free(f);
 }
 
 /* An answer that cannot hold all costs what it holds: EDNS options keep it off the fast path. */
-UNIT_TEST(answers_cost_what_fits)
+UNIT_TEST_ON(answers_cost_what_fits, struct fixture *f)
 {
-    struct fixture *f = engine_setup();
     const struct fixture_key alias = {"local/cluster/alias",
                                       "{'host':'m.cluster.local','port':80}"};
     engine_put_many(f, "m", LARGE);
@@ -680,7 +647,6 @@ UNIT_TEST(answers_cost_what_fits)
                        "alias.cluster.local. 3600 SRV 10 100 80 "
                        "m.cluster.local.");
     }
-    fixture_free(f);
 }
 
 /* The last two bytes of each address of the answer count one. */
@@ -697,9 +663,8 @@ static unsigned count_addresses(const struct fixture *f, size_t name_len, unsign
 
 /* Over UDP, a reply that cannot hold all is cut without a walk, with as many as fit. What might fit
  * is walked. */
-UNIT_TEST(replies_that_are_cut_need_no_scan)
+UNIT_TEST_ON(replies_that_are_cut_need_no_scan, struct fixture *f)
 {
-    struct fixture *f = engine_setup();
     static const char *const copies = "{'host':'web.cluster.local','port':80}";
     static const struct {
         const char *question;
@@ -729,14 +694,12 @@ UNIT_TEST(replies_that_are_cut_need_no_scan)
     fixture_put(f, &(struct fixture_key){"local/cluster/m/g", "{'host':'10.0.0.1','group':'g'}"},
                 1);
     engine_want(f, "m.cluster.local. SRV", "walk"); /* perhaps it is the only one of its group */
-    fixture_free(f);
 }
 
 /* Each of the names that a wildcard matches has its turn. */
-UNIT_TEST(all_matches_have_their_turn)
+UNIT_TEST_ON(all_matches_have_their_turn, struct fixture *f)
 {
     enum { MANY = 1000, ROUNDS = 4000 };
-    struct fixture *f = engine_setup();
     static unsigned seen[MANY];
     unsigned unseen = 0;
     engine_put_many(f, "m", MANY);
@@ -751,14 +714,12 @@ UNIT_TEST(all_matches_have_their_turn)
         unseen += seen[i] == 0;
     }
     assert_int_equal(unseen, 0);
-    fixture_free(f);
 }
 
 /* Each of many addresses has its turn in replies that hold a few, and about as often. */
-UNIT_TEST(all_addresses_have_their_turn)
+UNIT_TEST_ON(all_addresses_have_their_turn, struct fixture *f)
 {
     enum { MANY = 500, ROUNDS = 20000 };
-    struct fixture *f = engine_setup();
     static unsigned seen[MANY], total;
     engine_put_many(f, "m", MANY);
     f->config.settings.round_robin = true;
@@ -772,14 +733,12 @@ UNIT_TEST(all_addresses_have_their_turn)
     for (unsigned i = 0; i < MANY; i++) { /* 1,160 is an even share: 8 standard deviations */
         assert_in_range(seen[i], 880, 1440);
     }
-    fixture_free(f);
 }
 
 /* TC says that there is more: not that there are more records than different addresses. */
-UNIT_TEST(repeated_addresses_are_one)
+UNIT_TEST_ON(repeated_addresses_are_one, struct fixture *f)
 {
     enum { COPIES = 100 };
-    struct fixture *f = engine_setup();
     for (unsigned i = 0; i < COPIES; i++) {
         char key[64], value[64];
         (void)snprintf(key, sizeof(key), "local/cluster/r/%u", i);
@@ -794,13 +753,11 @@ UNIT_TEST(repeated_addresses_are_one)
         assert_int_equal(engine_count_lines(got, "\n= "), 3);
         assert_null(strstr(got, " tc"));
     }
-    fixture_free(f);
 }
 
 /* A name among many addresses is not left out as long as it could fit. */
-UNIT_TEST(names_among_many_addresses)
+UNIT_TEST_ON(names_among_many_addresses, struct fixture *f)
 {
-    struct fixture *f = engine_setup();
     static const struct fixture_key name = {"local/cluster/m/alias",
                                             "{'host':'web.cluster.local','ttl':30}"};
     engine_put_many(f, "m", 60);
@@ -811,7 +768,6 @@ UNIT_TEST(names_among_many_addresses)
     assert_null(strstr(got, " tc"));
     got = fixture_ask(f, "m.cluster.local. A");
     assert_non_null(strstr(got, " tc"));
-    fixture_free(f);
 }
 
 /* ---- Walkers ---- */
@@ -835,11 +791,10 @@ static unsigned lates_of(struct fixture *f, const char *question, const char *pa
 }
 
 /* The same question costs one walk for each version of the store; others cost their own. */
-UNIT_TEST(scans_are_cached_for_their_version)
+UNIT_TEST_ON(scans_are_cached_for_their_version, struct fixture *f)
 {
     static const char question[] = "h77.*.cluster.local. A tcp";
     static const struct fixture_key other = {"local/cluster/other/h77", "{'host':'10.0.7.7'}"};
-    struct fixture *f = engine_setup();
     for (unsigned i = 0; i < 3000; i++) {
         char key[64];
         (void)snprintf(key, sizeof(key), "local/cluster/n%u/h77", i);
@@ -862,11 +817,10 @@ UNIT_TEST(scans_are_cached_for_their_version)
         assert_true(lates_of(f, name, "NOERROR") > 1);
     }
     assert_true(lates_of(f, question, "10.0.7.7") > 1);
-    fixture_free(f);
 }
 
 /* A walk that takes too long is a failure, not part of an answer; the next question is answered. */
-UNIT_TEST(scans_end_in_time)
+UNIT_TEST_ON(scans_end_in_time, struct fixture *f)
 {
     static const char *const questions[] = {
         "*.m.cluster.local. A tcp", "m.cluster.local. SRV tcp",
@@ -874,7 +828,6 @@ UNIT_TEST(scans_end_in_time)
     };
     static const struct fixture_key alias = {"local/cluster/alias/x",
                                              "{'host':'*.m.cluster.local','port':80}"};
-    struct fixture *f = engine_setup();
     engine_put_many(f, "m", LARGE);
     fixture_put(f, &alias, 1);
     f->may_scan = true;
@@ -886,13 +839,11 @@ UNIT_TEST(scans_end_in_time)
     }
     late_after = UINT32_MAX;
     (void)lates_of(f, questions[0], "NOERROR");
-    fixture_free(f);
 }
 
 /* Records that each point to a name with many records: the work stays bounded on both threads. */
-UNIT_TEST(fan_out)
+UNIT_TEST_ON(fan_out, struct fixture *f)
 {
-    struct fixture *f = engine_setup();
     for (unsigned i = 0; i < 64; i++) {
         char key[64], value[64];
         (void)snprintf(key, sizeof(key), "local/cluster/f%u/%u", i / 8, i % 8);
@@ -903,7 +854,6 @@ UNIT_TEST(fan_out)
     engine_want(f, "f0.cluster.local. A", "walk");
     f->may_scan = true;
     engine_want(f, "f0.cluster.local. A", OK "\n? f0.cluster.local. IN A" SOA);
-    fixture_free(f);
 }
 
 static struct engine_query engine_query_of(const struct fixture *f, enum engine_transport transport)
@@ -915,9 +865,8 @@ static struct engine_query engine_query_of(const struct fixture *f, enum engine_
                                  .transport = transport};
 }
 
-UNIT_TEST(servfail)
+UNIT_TEST_ON(servfail, struct fixture *f)
 {
-    struct fixture *f = engine_setup();
     struct engine_query query =
         engine_query_of(f, fixture_query(f, "WWW.example.com. A edns=512 do"));
     query.len = f->query_len;
@@ -927,14 +876,12 @@ UNIT_TEST(servfail)
     assert_memory_equal(f->reply, "\x12\x34", 2);
     query.len = 11;
     assert_false(engine_servfail(f->engine, &query, EDNS_ERROR_NONE, &f->response));
-    fixture_free(f);
 }
 
 /* Padding and keepalive, of an answer and of an error; plain TCP has neither. */
-UNIT_TEST(asked_of_the_transport)
+UNIT_TEST_ON(asked_of_the_transport, struct fixture *f)
 {
     static const uint8_t options[] = {0, 12, 0, 2, 0, 0, 0, 11, 0, 0};
-    struct fixture *f = engine_setup();
     (void)fixture_query(f, "nope.cluster.local. A edns=1232");
     memcpy(f->query + f->query_len, options, sizeof(options));
     f->query[f->query_len - 1] = sizeof(options);
@@ -953,7 +900,6 @@ UNIT_TEST(asked_of_the_transport)
     assert_int_equal(f->response.len, 468);
     assert_non_null(strstr(dns_text(f->reply, f->response.len, f->text, sizeof(f->text)),
                            "\nedns 1232 keepalive=300 padding="));
-    fixture_free(f);
 }
 
 /* An upstream's reply to `WWW.example.com. A` with `count` addresses. Returns the length. */
@@ -994,11 +940,10 @@ static const char *forwarded_text(struct fixture *f, const char *question, const
                : "invalid";
 }
 
-UNIT_TEST(forwarded_replies)
+UNIT_TEST_ON(forwarded_replies, struct fixture *f)
 {
     static const char asked[] = "WWW.example.com. A";
     static uint8_t up[DNS_MESSAGE_MAX];
-    struct fixture *f = engine_setup();
     size_t len = make_upstream(up, 0x8180, 1);
     assert_string_equal(
         forwarded_text(f, asked, up, len),
@@ -1050,5 +995,4 @@ UNIT_TEST(forwarded_replies)
                         "REFUSED qr rd ra\n? WWW.example.com. IN A");
     up[3] = 0x80;
     assert_string_equal(forwarded_text(f, asked, up, 12), "invalid");
-    fixture_free(f);
 }

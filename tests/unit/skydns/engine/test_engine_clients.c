@@ -35,6 +35,8 @@ static struct fixture *engine_clients_bed(void)
     return f;
 }
 
+UNIT_FIXTURE_MADE(engine_clients_bed(), fixture_free)
+
 /* Adds an option to the query's OPT record, which ends it. Before: as the first one. */
 static void add_option(struct fixture *f, size_t opt_at, const void *option, size_t len,
                        bool is_first)
@@ -110,9 +112,8 @@ static const char *const questions[] = {
     "web.default.cluster.local. A edns=1232 tcp",
 };
 
-UNIT_TEST(changes_nothing_else)
+UNIT_TEST_ON(changes_nothing_else, struct fixture *f)
 {
-    struct fixture *f = engine_clients_bed();
     for (size_t i = 0; i < COUNT(questions); i++) {
         for (unsigned way = 0; way < 4; way++) {
             uint8_t plain[4096];
@@ -134,13 +135,11 @@ UNIT_TEST(changes_nothing_else)
             assert_same_but_cookie(f, plain, plain_len);
         }
     }
-    fixture_free(f);
 }
 
 /* Messages of odd shape: other records around, a long one. */
-UNIT_TEST(odd_shapes)
+UNIT_TEST_ON(odd_shapes, struct fixture *f)
 {
-    struct fixture *f = engine_clients_bed();
     uint8_t plain[4096], padding[700] = {0, 12, (700 - 4) >> 8, (700 - 4) & 0xff};
     (void)fixture_ask(f, questions[0]);
     size_t plain_len = f->reply_len;
@@ -158,13 +157,11 @@ UNIT_TEST(odd_shapes)
     f->query[11] = 2;
     (void)fixture_answer(f, ENGINE_UDP);
     assert_same_but_cookie(f, plain, plain_len);
-    fixture_free(f);
 }
 
 /* Errors have cookies, too; a cookie that makes no sense is FORMERR. */
-UNIT_TEST(errors)
+UNIT_TEST_ON(errors, struct fixture *f)
 {
-    struct fixture *f = engine_clients_bed();
     (void)fixture_query(f, questions[0]);
     size_t opt_at = engine_clients_find_opt(f);
     f->query[opt_at + 6] = 1; /* the version */
@@ -194,13 +191,11 @@ UNIT_TEST(errors)
     assert_true(engine_refused(f->engine, &query, &f->response));
     assert_int_equal(f->response.len,
                      opt_at + EDNS_OPT_SIZE + EDNS_ERROR_SIZE + COOKIE_OPTION_SIZE);
-    fixture_free(f);
 }
 
 /* A deferred query is a copy that keeps its cookie, and the late reply has one. */
-UNIT_TEST(late_replies)
+UNIT_TEST_ON(late_replies, struct fixture *f)
 {
-    struct fixture *f = engine_clients_bed();
     uint8_t plain[4096];
     union owned_query_room room;
     uint8_t upstream[512];
@@ -223,13 +218,11 @@ UNIT_TEST(late_replies)
     assert_true(engine_forwarded_bytes(f->engine, &query, upstream, opt_at + 16, &f->response));
     f->reply_len = f->response.len;
     assert_same_but_cookie(f, plain, without.len);
-    fixture_free(f);
 }
 
 /* RFC 7873 5.4. */
-UNIT_TEST(asks_for_a_cookie_alone)
+UNIT_TEST_ON(asks_for_a_cookie_alone, struct fixture *f)
 {
-    struct fixture *f = engine_clients_bed();
     static const uint8_t alone[] = {0x12, 0x34, 1,  0, 0,    0, 0, 0, 0, 0, 0, 1,
                                     0,    0,    41, 4, 0xd0, 0, 0, 0, 0, 0, 0};
     uint8_t both[COOKIE_SIZE];
@@ -247,13 +240,11 @@ UNIT_TEST(asks_for_a_cookie_alone)
     }
     f->config.cookies.count = 0;
     assert_true(strncmp(fixture_answer(f, ENGINE_UDP), "FORMERR", 7) == 0);
-    fixture_free(f);
 }
 
 /* Header, the longest name, and the cookie fit 512 bytes whatever the answer is. */
-UNIT_TEST(fits)
+UNIT_TEST_ON(fits, struct fixture *f)
 {
-    struct fixture *f = engine_clients_bed();
     struct buf question;
     buf_init(&question, 600);
     for (unsigned i = 0; i < 119; i++) {
@@ -267,12 +258,10 @@ UNIT_TEST(fits)
     assert_int_equal(f->verdict, ENGINE_REPLY);
     assert_in_range(f->reply_len, 1, 512);
     assert_memory_equal(f->reply + f->reply_len - COOKIE_SIZE, sent, sizeof(sent));
-    fixture_free(f);
 }
 
-UNIT_TEST(no_secrets_no_cookies)
+UNIT_TEST_ON(no_secrets_no_cookies, struct fixture *f)
 {
-    struct fixture *f = engine_clients_bed();
     uint8_t plain[4096];
     f->config.cookies.count = 0;
     (void)fixture_ask(f, questions[0]);
@@ -282,14 +271,12 @@ UNIT_TEST(no_secrets_no_cookies)
     (void)fixture_answer(f, ENGINE_UDP);
     assert_int_equal(f->reply_len, plain_len);
     assert_memory_equal(f->reply, plain, plain_len);
-    fixture_free(f);
 }
 
 /* ---- Beyond the rate ---- */
 
-UNIT_TEST(limited)
+UNIT_TEST_ON(limited, struct fixture *f)
 {
-    struct fixture *f = engine_clients_bed();
     enum fixture_len { CLIENT = 8, BOTH = 24 };
     (void)fixture_query(f, "web.default.cluster.local. A edns=1232");
     size_t opt_at = engine_clients_find_opt(f);
@@ -320,12 +307,11 @@ UNIT_TEST(limited)
     assert_int_equal(engine_check_cookie(f->engine, &query), COOKIE_VALID);
     query.len = DNS_HEADER_SIZE;
     assert_false(engine_limited(f->engine, &query, COOKIE_ALONE, &f->response));
-    fixture_free(f);
 }
 
 /* ---- Who may ask ---- */
 
-UNIT_TEST(admits)
+UNIT_TEST_ON(admits, struct fixture *f)
 {
     static const struct {
         const char *client;
@@ -337,7 +323,6 @@ UNIT_TEST(admits)
         {"10.1.0.0", true},
     };
     static const char *const networks[] = {"10.1.0.0/16", "192.0.2.1", "fd00:1::/32"};
-    struct fixture *f = engine_clients_bed();
     struct err err;
     f->config.settings.is_restricted = true;
     for (size_t i = 0; i < COUNT(networks); i++) {
@@ -383,5 +368,4 @@ UNIT_TEST(admits)
     f->config.settings.admitted_count = 0;
     (void)fixture_ask(f, questions[0]);
     assert_true(f->deferral.is_barred);
-    fixture_free(f);
 }

@@ -54,10 +54,11 @@ static int rate_limit_before_tests(void **state)
 UNIT_TESTS_ONCE(rate_limit_before_tests, NULL)
 UNIT_TESTS_HAVE_THREADS
 
-UNIT_TEST(tells_what_is_left)
+UNIT_FIXTURE_MADE(rate_limit_new(), rate_limit_free)
+
+UNIT_TEST_ON(tells_what_is_left, struct rate_limit *limit)
 {
     static const struct rate rate = {2, 10}, smaller = {2, 3};
-    struct rate_limit *limit = rate_limit_new();
     uint64_t client = rate_limit_client_of("10.1.2.3"), other = rate_limit_client_of("10.1.2.4");
     assert_int_equal(rate_limit_left(limit, client, &rate, START_US), 10);
     (void)rate_limit_ask(limit, client, &rate, START_US, 4);
@@ -69,7 +70,6 @@ UNIT_TEST(tells_what_is_left)
     assert_int_equal(rate_limit_left(limit, client, &smaller, START_US), 0);
     assert_int_equal(rate_limit_left(limit, client, &rate, START_US), 0);
     assert_int_equal(rate_limit_left(limit, client, &rate, START_US + 60 * SECOND_US), 10);
-    rate_limit_free(limit);
 }
 
 UNIT_TEST(counts_exactly)
@@ -97,17 +97,15 @@ UNIT_TEST(counts_exactly)
     }
 }
 
-UNIT_TEST(paces)
+UNIT_TEST_ON(paces, struct rate_limit *limit)
 {
     static const struct rate rate = {100, 10};
-    struct rate_limit *limit = rate_limit_new();
     uint64_t client = rate_limit_client_of("10.1.2.3");
     unsigned passed = 0;
     for (int64_t us = 0; us < 10 * SECOND_US; us += 100) { /* 10,000 a second, for 10 s */
         passed += rate_limit_take(limit, client, &rate, START_US + us) == RATE_PASS;
     }
     assert_int_equal(passed, 10 + 10 * 100 - 1); /* the next share comes after the end */
-    rate_limit_free(limit);
 }
 
 UNIT_TEST(knows_clients)
@@ -130,10 +128,9 @@ UNIT_TEST(knows_clients)
     }
 }
 
-UNIT_TEST(takes_another_rate)
+UNIT_TEST_ON(takes_another_rate, struct rate_limit *limit)
 {
     static const struct rate slow = {1, 1000000}, fast = {1000, 2};
-    struct rate_limit *limit = rate_limit_new();
     uint64_t client = rate_limit_client_of("10.1.2.3");
     assert_verdicts(rate_limit_ask(limit, client, &slow, START_US, 1000000), 1000000, 0, 0);
     /* Days ahead by the old rate, two queries by the new one. */
@@ -141,15 +138,13 @@ UNIT_TEST(takes_another_rate)
     assert_verdicts(rate_limit_ask(limit, client, &fast, START_US + 1000, 2), 1, 1, 0);
     /* It is remembered, not begun anew. */
     assert_verdicts(rate_limit_ask(limit, client, &slow, START_US + 1000, 1), 1, 0, 0);
-    rate_limit_free(limit);
 }
 
 /* Others, as many as there are slots and more, cannot evict a client over its limit; none of them
  * is limited for another's queries. */
-UNIT_TEST(keeps_who_is_over_the_limit)
+UNIT_TEST_ON(keeps_who_is_over_the_limit, struct rate_limit *limit)
 {
     static const struct rate rate = {10, 20};
-    struct rate_limit *limit = rate_limit_new();
     uint64_t client = rate_limit_client_of("10.1.2.3");
     assert_verdicts(rate_limit_ask(limit, client, &rate, START_US, 21), 20, 1, 0);
     for (uint64_t i = 0; i < 4 * RATE_LIMIT_CLIENTS; i++) {
@@ -157,7 +152,6 @@ UNIT_TEST(keeps_who_is_over_the_limit)
                          RATE_PASS);
     }
     assert_verdicts(rate_limit_ask(limit, client, &rate, START_US, 2), 0, 1, 1);
-    rate_limit_free(limit);
 }
 
 /* ---- Threads ---- */

@@ -83,10 +83,11 @@ static void expect_bound(const struct busy_clients *busy, unsigned group, const 
     free(is_listed);
 }
 
-UNIT_TEST(test_zipf_against_exact_counts)
+UNIT_FIXTURE_MADE(busy_clients_new(), busy_clients_free)
+
+UNIT_TEST_ON(test_zipf_against_exact_counts, struct busy_clients *busy)
 {
     enum { CLIENTS = 50000, QUERIES = 1000000 };
-    struct busy_clients *busy = busy_clients_new();
     double *cumulated = make_zipf(CLIENTS);
     uint64_t *exact = xcalloc(CLIENTS, sizeof(*exact));
     random_state = 1;
@@ -105,15 +106,13 @@ UNIT_TEST(test_zipf_against_exact_counts)
     }
     free(exact);
     free(cumulated);
-    busy_clients_free(busy);
 }
 
 /* A flood in which no address comes twice displaces nobody of another namespace, and counts of
  * these stay exact; those of its own group keep the bound. */
-UNIT_TEST(test_flood_from_spoofed_addresses)
+UNIT_TEST_ON(test_flood_from_spoofed_addresses, struct busy_clients *busy)
 {
     enum { CLIENTS = 300, ROUNDS = 100, FLOOD = 1000, GROUPS = 3 };
-    struct busy_clients *busy = busy_clients_new();
     uint64_t exact[CLIENTS] = {0};
     uint32_t spoofed = UINT32_C(1) << 24;
     for (unsigned round = 0; round < ROUNDS; round++) {
@@ -148,15 +147,13 @@ UNIT_TEST(test_flood_from_spoofed_addresses)
     uint16_t counts[BUSY_GROUPS_MAX];
     busy_clients_count(busy, counts);
     assert_int_equal(counts[1] + counts[2], CLIENTS);
-    busy_clients_free(busy);
 }
 
 /* Within a namespace, too, an attacker with the least queries at the right time does no more than
  * the bound: each of his addresses sends as often as the smallest, then goes. */
-UNIT_TEST(test_attacker_within_a_namespace)
+UNIT_TEST_ON(test_attacker_within_a_namespace, struct busy_clients *busy)
 {
     enum { CLIENTS = 4 * BUSY_CLIENTS_MAX };
-    struct busy_clients *busy = busy_clients_new();
     uint64_t *exact = xcalloc(CLIENTS, sizeof(*exact));
     random_state = 7;
     for (unsigned round = 0; round < 40; round++) {
@@ -170,14 +167,12 @@ UNIT_TEST(test_attacker_within_a_namespace)
     }
     expect_bound(busy, 9, exact, CLIENTS, BUSY_CLIENTS_MAX);
     free(exact);
-    busy_clients_free(busy);
 }
 
 /* Only queries that are older than the window are gone; the bound holds on the way. */
-UNIT_TEST(test_window)
+UNIT_TEST_ON(test_window, struct busy_clients *busy)
 {
     enum { CLIENTS = 3000 };
-    struct busy_clients *busy = busy_clients_new();
     struct busy_client top[3];
     double *cumulated = make_zipf(CLIENTS);
     random_state = 3;
@@ -210,5 +205,4 @@ UNIT_TEST(test_window)
     assert_int_equal(counts[2], 0);
     free(parts);
     free(cumulated);
-    busy_clients_free(busy);
 }

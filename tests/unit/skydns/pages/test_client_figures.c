@@ -121,6 +121,13 @@ static void figures_stop(struct figures_bed *bed)
     ev_loop_destroy(bed->loop);
 }
 
+static void client_figures_set_up(struct figures_bed *bed)
+{
+    figures_start(bed, 10);
+}
+
+UNIT_FIXTURE(struct figures_bed, client_figures_set_up, figures_stop)
+
 static void figures_place(struct figures_bed *bed, const char *address, const char *ns)
 {
     struct ip ip;
@@ -245,15 +252,13 @@ static void figures_note_all(struct figures_bed *bed)
 
 /* ---- The page ---- */
 
-UNIT_TEST(test_figures_of_the_page)
+UNIT_TEST_ON(test_figures_of_the_page, struct figures_bed *bed)
 {
-    struct figures_bed bed;
-    figures_start(&bed, 10);
-    figures_note_all(&bed);
+    figures_note_all(bed);
     figures_clock_ms += 10000;
-    json_decref(figures_page(&bed, false)); /* counting begins, with what there is */
+    json_decref(figures_page(bed, false)); /* counting begins, with what there is */
     figures_clock_ms += 10000;
-    json_t *page = figures_page(&bed, false);
+    json_t *page = figures_page(bed, false);
     assert_int_equal(figures_number(page, "window_s"), 10);
     assert_int_equal(figures_number(page, "cpu_us_per_query"), 100);
     assert_int_equal(figures_number(page, "unplaced"), 0);
@@ -282,51 +287,45 @@ UNIT_TEST(test_figures_of_the_page)
                         "'autopath_saves':0,'autopath_saves_cpu_ms':0.0}");
     assert_int_equal(figures_number(page, "namespaces_more"), 0);
     json_decref(page);
-    page = figures_page(&bed, true); /* nothing is left to save */
+    page = figures_page(bed, true); /* nothing is left to save */
     assert_true(json_is_true(json_object_get(page, "autopath")));
     assert_int_equal(
         figures_number(json_array_get(json_object_get(page, "namespaces"), 0), "autopath_saves"),
         0);
     json_decref(page);
-    figures_stop(&bed);
 }
 
 /* The page names the pod of an address that it knows. */
-UNIT_TEST(test_pods_of_the_page)
+UNIT_TEST_ON(test_pods_of_the_page, struct figures_bed *bed)
 {
     const struct client_description pod = {.ns = slice_str("prod"), .pod = slice_str("web-0")};
-    struct figures_bed bed;
     struct ip ip;
-    figures_start(&bed, 10);
     assert_true(ip_parse(slice_str("10.0.0.1"), &ip));
-    struct client_record *record = client_index_new_record(bed.index, &ip, &pod);
-    client_index_set_record(bed.index, record);
-    client_index_commit(bed.index);
-    figures_note_answers(&bed, "10.0.0.1", 1);
-    json_t *page = figures_page(&bed, false);
+    struct client_record *record = client_index_new_record(bed->index, &ip, &pod);
+    client_index_set_record(bed->index, record);
+    client_index_commit(bed->index);
+    figures_note_answers(bed, "10.0.0.1", 1);
+    json_t *page = figures_page(bed, false);
     const json_t *client = json_array_get(json_object_get(page, "clients"), 0);
     assert_string_equal(json_string_value(json_object_get(client, "pod")), "web-0");
     assert_string_equal(json_string_value(json_object_get(client, "namespace")), "prod");
     json_decref(page);
-    client_index_unset_record(bed.index, record);
-    client_index_drop_record(bed.index, record);
-    client_index_commit(bed.index);
-    figures_stop(&bed);
+    client_index_unset_record(bed->index, record);
+    client_index_drop_record(bed->index, record);
+    client_index_commit(bed->index);
 }
 
 /* Only the busiest clients are listed; the namespace counts all of them. */
-UNIT_TEST(test_no_more_clients_than_shown)
+UNIT_TEST_ON(test_no_more_clients_than_shown, struct figures_bed *bed)
 {
     enum { CLIENTS = CLIENT_FIGURES_SHOWN + 20 };
-    struct figures_bed bed;
-    figures_start(&bed, 10);
     for (unsigned i = 1; i <= CLIENTS; i++) {
         char address[16];
         (void)snprintf(address, sizeof(address), "10.0.0.%u", i);
-        figures_place(&bed, address, "prod");
-        figures_note_answers(&bed, address, i);
+        figures_place(bed, address, "prod");
+        figures_note_answers(bed, address, i);
     }
-    json_t *page = figures_page(&bed, false);
+    json_t *page = figures_page(bed, false);
     const json_t *clients = json_object_get(page, "clients");
     assert_int_equal(json_array_size(clients), CLIENT_FIGURES_SHOWN);
     for (unsigned i = 0; i < CLIENT_FIGURES_SHOWN; i++) {
@@ -336,23 +335,20 @@ UNIT_TEST(test_no_more_clients_than_shown)
     assert_int_equal(figures_number(prod, "clients"), CLIENTS);
     assert_int_equal(figures_number(prod, "queries"), CLIENTS * (CLIENTS + 1) / 2);
     json_decref(page);
-    figures_stop(&bed);
 }
 
 /* Beyond the namespaces that are shown, the page says how many there are: the least busy. */
-UNIT_TEST(test_no_more_namespaces_than_shown)
+UNIT_TEST_ON(test_no_more_namespaces_than_shown, struct figures_bed *bed)
 {
     enum { MORE = 3 };
-    struct figures_bed bed;
-    figures_start(&bed, 10);
     for (unsigned i = 0; i < CLIENT_FIGURES_NAMESPACES_SHOWN + MORE; i++) {
         char address[16], ns[16];
         (void)snprintf(address, sizeof(address), "10.0.%u.%u", i / 256, i % 256);
         (void)snprintf(ns, sizeof(ns), "n%u", i);
-        figures_place(&bed, address, ns);
-        figures_note_answers(&bed, address, i < MORE ? 1 : 2);
+        figures_place(bed, address, ns);
+        figures_note_answers(bed, address, i < MORE ? 1 : 2);
     }
-    json_t *page = figures_page(&bed, false);
+    json_t *page = figures_page(bed, false);
     const json_t *namespaces = json_object_get(page, "namespaces");
     assert_int_equal(json_array_size(namespaces), CLIENT_FIGURES_NAMESPACES_SHOWN);
     for (unsigned i = 0; i < CLIENT_FIGURES_NAMESPACES_SHOWN; i++) {
@@ -360,29 +356,25 @@ UNIT_TEST(test_no_more_namespaces_than_shown)
     }
     assert_int_equal(figures_number(page, "namespaces_more"), MORE);
     json_decref(page);
-    figures_stop(&bed);
 }
 
 /* A flood that nobody reads: what finds no place is counted as such, and every query once. */
-UNIT_TEST(test_queries_without_a_place)
+UNIT_TEST_ON(test_queries_without_a_place, struct figures_bed *bed)
 {
     enum { FLOOD = 4 * CLIENT_SLOTS };
-    struct figures_bed bed;
-    figures_start(&bed, 10);
     for (unsigned i = 0; i < FLOOD; i++) {
         struct addr spoofed = {.len = sizeof(spoofed.v4)};
         spoofed.v4.sin_family = AF_INET;
         spoofed.v4.sin_addr.s_addr = htonl(0x0a000000 + i);
-        client_counts_note_limited(bed.counts[1], &spoofed);
+        client_counts_note_limited(bed->counts[1], &spoofed);
     }
-    json_t *page = figures_page(&bed, false);
+    json_t *page = figures_page(bed, false);
     assert_true(figures_number(page, "unplaced") > 0);
     assert_true(figures_number(page, "unplaced") < FLOOD);
     assert_int_equal(figures_items(page, "namespaces"), 1);
     assert_int_equal(
         figures_number(json_array_get(json_object_get(page, "namespaces"), 0), "queries"), FLOOD);
     json_decref(page);
-    figures_stop(&bed);
 }
 
 /* ---- The metric ---- */
@@ -434,19 +426,16 @@ UNIT_TEST(test_one_label)
 /* ---- When threads count ---- */
 
 /* Threads count while an address is known, and then no longer. */
-UNIT_TEST(test_counting_while_clients_are_known)
+UNIT_TEST_ON(test_counting_while_clients_are_known, struct figures_bed *bed)
 {
-    struct figures_bed bed;
-    figures_start(&bed, 10);
-    client_figures_read(bed.figures);
-    assert_false(query_tap_wants_clients(&bed.tap));
-    figures_place(&bed, "10.0.0.1", "prod");
-    client_figures_read(bed.figures);
-    assert_true(query_tap_wants_clients(&bed.tap));
-    figures_unplace(&bed, "10.0.0.1", "prod");
-    client_figures_read(bed.figures);
-    assert_false(query_tap_wants_clients(&bed.tap));
-    figures_stop(&bed);
+    client_figures_read(bed->figures);
+    assert_false(query_tap_wants_clients(&bed->tap));
+    figures_place(bed, "10.0.0.1", "prod");
+    client_figures_read(bed->figures);
+    assert_true(query_tap_wants_clients(&bed->tap));
+    figures_unplace(bed, "10.0.0.1", "prod");
+    client_figures_read(bed->figures);
+    assert_false(query_tap_wants_clients(&bed->tap));
 }
 
 /* Without the metric, they count from the first look at the page until nobody has looked for
@@ -481,55 +470,49 @@ UNIT_TEST(test_counting_while_the_page_is_read)
 }
 
 /* Counting that begins again after a gap begins an empty window. */
-UNIT_TEST(test_window_after_a_gap)
+UNIT_TEST_ON(test_window_after_a_gap, struct figures_bed *bed)
 {
-    struct figures_bed bed;
-    figures_start(&bed, 10);
-    figures_place(&bed, "10.0.0.1", "prod");
-    figures_note_answers(&bed, "10.0.0.1", 3);
-    client_figures_read(bed.figures);
-    figures_unplace(&bed, "10.0.0.1", "prod");
-    client_figures_read(bed.figures); /* no longer */
-    figures_place(&bed, "10.0.0.1", "prod");
+    figures_place(bed, "10.0.0.1", "prod");
+    figures_note_answers(bed, "10.0.0.1", 3);
+    client_figures_read(bed->figures);
+    figures_unplace(bed, "10.0.0.1", "prod");
+    client_figures_read(bed->figures); /* no longer */
+    figures_place(bed, "10.0.0.1", "prod");
     figures_clock_ms += 5000;
-    json_t *page = figures_page(&bed, false);
+    json_t *page = figures_page(bed, false);
     assert_int_equal(figures_items(page, "clients"), 0);
     assert_int_equal(figures_items(page, "namespaces"), 0);
     assert_int_equal(figures_number(page, "window_s"), 1); /* the least */
     json_decref(page);
-    figures_stop(&bed);
 }
 
 /* The window grows to BUSY_PARTS parts, the oldest of which then leave one by one. */
-UNIT_TEST(test_window_moves_on)
+UNIT_TEST_ON(test_window_moves_on, struct figures_bed *bed)
 {
-    struct figures_bed bed;
     json_t *page;
-    figures_start(&bed, 10);
-    figures_place(&bed, "10.0.0.1", "prod");
-    client_figures_read(bed.figures);
+    figures_place(bed, "10.0.0.1", "prod");
+    client_figures_read(bed->figures);
     for (unsigned i = 1; i < BUSY_PARTS; i++) {
-        figures_note_answers(&bed, "10.0.0.1", 1);
-        client_figures_read(bed.figures);
+        figures_note_answers(bed, "10.0.0.1", 1);
+        client_figures_read(bed->figures);
         figures_clock_ms += BUSY_PART_MS;
-        page = figures_page(&bed, false);
+        page = figures_page(bed, false);
         assert_int_equal(figures_number(page, "window_s"), i * (BUSY_PART_MS / 1000));
         assert_int_equal(
             figures_number(json_array_get(json_object_get(page, "clients"), 0), "queries"), i);
         json_decref(page);
     }
     figures_clock_ms += BUSY_PART_MS + 7000; /* the first part leaves */
-    page = figures_page(&bed, false);
+    page = figures_page(bed, false);
     assert_int_equal(figures_number(page, "window_s"), (BUSY_PARTS - 1) * BUSY_PART_MS / 1000 + 7);
     assert_int_equal(figures_number(json_array_get(json_object_get(page, "clients"), 0), "queries"),
                      BUSY_PARTS - 2);
     json_decref(page);
     figures_clock_ms += 1000 * (int64_t)BUSY_PART_MS; /* this machine slept */
-    page = figures_page(&bed, false);
+    page = figures_page(bed, false);
     assert_int_equal(figures_items(page, "clients"), 0);
     assert_int_equal(figures_number(page, "window_s"), (BUSY_PARTS - 1) * BUSY_PART_MS / 1000);
     json_decref(page);
-    figures_stop(&bed);
 }
 
 static bool figures_are_read(const void *data)
@@ -538,21 +521,18 @@ static bool figures_are_read(const void *data)
 }
 
 /* The loop reads the counts, so that rings of replaced clients become empty. */
-UNIT_TEST(test_the_loop_reads)
+UNIT_TEST_ON(test_the_loop_reads, struct figures_bed *bed)
 {
-    struct figures_bed bed;
-    figures_start(&bed, 10);
-    figures_place(&bed, "10.0.0.1", "prod");
-    client_figures_read(bed.figures);
+    figures_place(bed, "10.0.0.1", "prod");
+    client_figures_read(bed->figures);
     for (unsigned round = 0; round < 2; round++) { /* the second one comes soon */
         for (unsigned i = 0; i < 3 * CLIENT_SLOTS; i++) {
             struct addr client = {.len = sizeof(client.v4)};
             client.v4.sin_family = AF_INET;
             client.v4.sin_addr.s_addr = htonl(0x0b000000 + i);
-            client_counts_note_limited(bed.counts[0], &client);
+            client_counts_note_limited(bed->counts[0], &client);
         }
-        assert_true(client_counts_waiting(bed.counts[0]) >= CLIENT_RING_VOTES / 8);
-        loop_until(bed.loop, figures_are_read, &bed);
+        assert_true(client_counts_waiting(bed->counts[0]) >= CLIENT_RING_VOTES / 8);
+        loop_until(bed->loop, figures_are_read, bed);
     }
-    figures_stop(&bed);
 }

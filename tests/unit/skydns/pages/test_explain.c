@@ -70,6 +70,13 @@ static const struct bed_key mixed[] = {
     {"arpa/in-addr/10/0/0/1", "{'host':'x.cluster.local.'}"},
 };
 
+static void explain_set_up(struct pages_bed *bed)
+{
+    bed_start(bed, "-no-rec");
+}
+
+UNIT_FIXTURE(struct pages_bed, explain_set_up, bed_stop)
+
 UNIT_TEST(test_rules)
 {
     static const struct {
@@ -126,12 +133,10 @@ UNIT_TEST(test_rules)
 }
 
 /* The store chooses which of two equal keys gives the record; the other one refers to it. */
-UNIT_TEST(test_duplicates)
+UNIT_TEST_ON(test_duplicates, struct pages_bed *bed)
 {
-    struct pages_bed bed;
-    bed_start(&bed, "-no-rec");
-    bed_fill(&bed, mixed, ARRAY_LEN(mixed));
-    const struct explanation *x = bed_explain(&bed, "same.cluster.local", "A");
+    bed_fill(bed, mixed, ARRAY_LEN(mixed));
+    const struct explanation *x = bed_explain(bed, "same.cluster.local", "A");
     const struct explain_record *a = explain_find_record(x, "local/cluster/same/a");
     const struct explain_record *b = explain_find_record(x, "local/cluster/same/b");
     assert_non_null(a);
@@ -143,7 +148,6 @@ UNIT_TEST(test_duplicates)
     assert_int_equal(other->rule, EXPLAIN_DUPLICATE);
     assert_ptr_equal(other->other, gave->record);
     assert_null(gave->other);
-    bed_stop(&bed);
 }
 
 UNIT_TEST(test_schema_of_kubernetes)
@@ -218,12 +222,10 @@ UNIT_TEST(test_aliases)
 
 /* ---- Names ---- */
 
-UNIT_TEST(test_names_on_the_way)
+UNIT_TEST_ON(test_names_on_the_way, struct pages_bed *bed)
 {
-    struct pages_bed bed;
-    bed_start(&bed, "-no-rec");
-    bed_fill(&bed, mixed, ARRAY_LEN(mixed));
-    const struct explanation *x = bed_explain(&bed, "X.cluster.local", "A");
+    bed_fill(bed, mixed, ARRAY_LEN(mixed));
+    const struct explanation *x = bed_explain(bed, "X.cluster.local", "A");
     const struct explain_name *asked = explain_find_name(x, "x.cluster.local");
     const struct explain_name *target = explain_find_name(x, "a.y.cluster.local");
     const struct explain_name *nowhere = explain_find_name(x, "nowhere.cluster.local");
@@ -239,24 +241,20 @@ UNIT_TEST(test_names_on_the_way)
     assert_false(nowhere->exists);
     assert_null(explain_find_name(x, "db.example.com")); /* not in our domains */
     /* TXT does not follow hosts that are names. */
-    assert_int_equal(bed_explain(&bed, "x.cluster.local", "TXT")->name_count, 1);
-    bed_stop(&bed);
+    assert_int_equal(bed_explain(bed, "x.cluster.local", "TXT")->name_count, 1);
 }
 
 /* Names in a loop are each visited once. */
-UNIT_TEST(test_ring)
+UNIT_TEST_ON(test_ring, struct pages_bed *bed)
 {
     static const struct bed_key ring[] = {
         {"local/cluster/r/a", "{'host':'b.r.cluster.local.'}"},
         {"local/cluster/r/b", "{'host':'a.r.cluster.local.'}"},
     };
-    struct pages_bed bed;
-    bed_start(&bed, "-no-rec");
-    bed_fill(&bed, ring, ARRAY_LEN(ring));
-    const struct explanation *x = bed_explain(&bed, "a.r.cluster.local", "A");
+    bed_fill(bed, ring, ARRAY_LEN(ring));
+    const struct explanation *x = bed_explain(bed, "a.r.cluster.local", "A");
     assert_int_equal(x->name_count, 2);
     assert_true(explain_is_key(x->names[1].from, "local/cluster/r/a"));
-    bed_stop(&bed);
 }
 
 UNIT_TEST(test_what_local_stands_for)
@@ -272,27 +270,22 @@ UNIT_TEST(test_what_local_stands_for)
 }
 
 /* A domain's NS records come from the keys below dns/ns. */
-UNIT_TEST(test_name_servers)
+UNIT_TEST_ON(test_name_servers, struct pages_bed *bed)
 {
     static const struct bed_key keys[] = {
         {"local/cluster/dns/ns/one", "{'host':'10.0.0.53'}"},
     };
-    struct pages_bed bed;
-    bed_start(&bed, "-no-rec");
-    bed_fill(&bed, keys, ARRAY_LEN(keys));
-    const struct explanation *x = bed_explain(&bed, "cluster.local", "NS");
+    bed_fill(bed, keys, ARRAY_LEN(keys));
+    const struct explanation *x = bed_explain(bed, "cluster.local", "NS");
     assert_non_null(x->why);
     assert_ptr_equal(explain_find_name(x, "ns.dns.cluster.local"), &x->names[0]);
     assert_non_null(explain_find_record(x, keys[0].key));
-    bed_stop(&bed);
 }
 
-UNIT_TEST(test_absent)
+UNIT_TEST_ON(test_absent, struct pages_bed *bed)
 {
-    struct pages_bed bed;
-    bed_start(&bed, "-no-rec");
-    bed_fill(&bed, mixed, ARRAY_LEN(mixed));
-    const struct explanation *x = bed_explain(&bed, "wbe.one.svc.cluster.local", "A");
+    bed_fill(bed, mixed, ARRAY_LEN(mixed));
+    const struct explanation *x = bed_explain(bed, "wbe.one.svc.cluster.local", "A");
     struct dname closest = explain_name_of("one.svc.cluster.local"),
                  near = explain_name_of("web.one.svc.cluster.local");
     assert_int_equal(x->plan->rcode, DNS_RCODE_NXDOMAIN);
@@ -302,12 +295,11 @@ UNIT_TEST(test_absent)
     assert_int_equal(x->names[0].near_count, 1);
     assert_true(dname_equal(&x->names[0].near[0], &near));
     assert_int_equal(x->names[0].record_total, 0);
-    bed_stop(&bed);
 }
 
 /* ---- Broken keys ---- */
 
-UNIT_TEST(test_broken_keys)
+UNIT_TEST_ON(test_broken_keys, struct pages_bed *bed)
 {
     static const struct bed_key keys[] = {
         {"local/cluster/x/good", "{'host':'10.0.0.1'}"},
@@ -315,10 +307,8 @@ UNIT_TEST(test_broken_keys)
         {"local/cluster/x/sub/host", "{'host':'a..b'}"},
         {"local/cluster/xy", "no JSON"}, /* next to the name, not below it */
     };
-    struct pages_bed bed;
-    bed_start(&bed, "-no-rec");
-    bed_fill(&bed, keys, ARRAY_LEN(keys));
-    const struct explain_name *name = &bed_explain(&bed, "x.cluster.local", "A")->names[0];
+    bed_fill(bed, keys, ARRAY_LEN(keys));
+    const struct explain_name *name = &bed_explain(bed, "x.cluster.local", "A")->names[0];
     assert_int_equal(name->broken_count, 2);
     for (size_t i = 0; i < 2; i++) {
         const struct broken_key *broken = &name->broken[i];
@@ -329,10 +319,9 @@ UNIT_TEST(test_broken_keys)
         assert_true(*broken->reason != '\0');
     }
     /* A valid value ends it; a name with nothing but a broken key is explained, too. */
-    bed_add(&bed, "local/cluster/x/port", "{'host':'10.0.0.8','port':80}");
-    assert_int_equal(bed_explain(&bed, "x.cluster.local", "A")->names[0].broken_count, 1);
-    assert_int_equal(bed_explain(&bed, "xy.cluster.local", "A")->names[0].broken_count, 1);
-    bed_stop(&bed);
+    bed_add(bed, "local/cluster/x/port", "{'host':'10.0.0.8','port':80}");
+    assert_int_equal(bed_explain(bed, "x.cluster.local", "A")->names[0].broken_count, 1);
+    assert_int_equal(bed_explain(bed, "xy.cluster.local", "A")->names[0].broken_count, 1);
 }
 
 /* ---- Limits ---- */
@@ -351,55 +340,46 @@ static void fill_many(struct pages_bed *bed, unsigned count, bool is_broken)
     bed_mirror.commit(bed_mirror.data, bed->revision, true);
 }
 
-UNIT_TEST(test_more_than_is_shown)
+UNIT_TEST_ON(test_more_than_is_shown, struct pages_bed *bed)
 {
-    struct pages_bed bed;
-    bed_start(&bed, "-no-rec");
-    fill_many(&bed, EXPLAIN_RECORDS_MAX + 7, false);
-    const struct explanation *x = bed_explain(&bed, "many.cluster.local", "A");
+    fill_many(bed, EXPLAIN_RECORDS_MAX + 7, false);
+    const struct explanation *x = bed_explain(bed, "many.cluster.local", "A");
     assert_int_equal(x->names[0].record_count, EXPLAIN_RECORDS_MAX);
     assert_int_equal(x->names[0].record_total, EXPLAIN_RECORDS_MAX + 7);
     assert_int_equal(x->plan->answers.count, EXPLAIN_RECORDS_MAX + 7);
-    fill_many(&bed, EXPLAIN_BROKEN_MAX + 1, true);
-    x = bed_explain(&bed, "many.cluster.local", "A");
+    fill_many(bed, EXPLAIN_BROKEN_MAX + 1, true);
+    x = bed_explain(bed, "many.cluster.local", "A");
     assert_int_equal(x->names[0].broken_count, EXPLAIN_BROKEN_MAX);
-    bed_stop(&bed);
 }
 
 /* Questions that the resolver thread would answer get no plan here, and a name with more keys than
  * a page may visit lists none. */
-UNIT_TEST(test_more_than_is_looked_at)
+UNIT_TEST_ON(test_more_than_is_looked_at, struct pages_bed *bed)
 {
-    struct pages_bed bed;
-    bed_start(&bed, "-no-rec");
-    fill_many(&bed, RR_LIST_MAX + 1, false);
-    const struct explanation *x = bed_explain(&bed, "many.cluster.local", "A");
+    fill_many(bed, RR_LIST_MAX + 1, false);
+    const struct explanation *x = bed_explain(bed, "many.cluster.local", "A");
     assert_null(x->plan);
     assert_non_null(x->why);
     assert_true(x->names[0].exists);
     assert_false(x->names[0].is_too_large);
     assert_int_equal(x->names[0].record_total, RR_LIST_MAX + 1);
-    fill_many(&bed, 50001, false);
-    x = bed_explain(&bed, "many.cluster.local", "A");
+    fill_many(bed, 50001, false);
+    x = bed_explain(bed, "many.cluster.local", "A");
     assert_true(x->names[0].exists);
     assert_true(x->names[0].is_too_large);
     assert_int_equal(x->names[0].record_count, 0);
-    bed_stop(&bed);
 }
 
-UNIT_TEST(test_names_are_limited)
+UNIT_TEST_ON(test_names_are_limited, struct pages_bed *bed)
 {
-    struct pages_bed bed;
     char key[64], value[64];
-    bed_start(&bed, "-no-rec");
-    bed_fill(&bed, NULL, 0);
+    bed_fill(bed, NULL, 0);
     for (unsigned i = 0; i < EXPLAIN_NAMES_MAX + 3; i++) {
         (void)snprintf(key, sizeof(key), "local/cluster/x/k%u", i);                 /* fits */
         (void)snprintf(value, sizeof(value), "{'host':'t%u.y.cluster.local.'}", i); /* fits */
-        bed_add(&bed, key, value);
+        bed_add(bed, key, value);
     }
-    assert_int_equal(bed_explain(&bed, "x.cluster.local", "A")->name_count, EXPLAIN_NAMES_MAX);
-    bed_stop(&bed);
+    assert_int_equal(bed_explain(bed, "x.cluster.local", "A")->name_count, EXPLAIN_NAMES_MAX);
 }
 
 /* ---- Without keys ---- */
@@ -434,35 +414,29 @@ UNIT_TEST(test_not_from_here)
     bed_stop(&bed);
 }
 
-UNIT_TEST(test_nothing_read_yet)
+UNIT_TEST_ON(test_nothing_read_yet, struct pages_bed *bed)
 {
-    struct pages_bed bed;
-    bed_start(&bed, "-no-rec");
-    const struct explanation *x = bed_explain(&bed, "x.cluster.local", "A");
+    const struct explanation *x = bed_explain(bed, "x.cluster.local", "A");
     assert_int_equal(x->revision, 0);
     assert_non_null(x->plan);
     assert_int_equal(x->plan->rcode, DNS_RCODE_SERVFAIL);
     assert_non_null(x->why);
     assert_int_equal(x->name_count, 0);
-    bed_stop(&bed);
 }
 
 /* The configuration passed counts, not the one at the explainer's creation. */
-UNIT_TEST(test_configuration_in_force)
+UNIT_TEST_ON(test_configuration_in_force, struct pages_bed *bed)
 {
-    struct pages_bed bed;
     struct dname domain = explain_name_of("example.com");
-    bed_start(&bed, "-no-rec");
-    bed_fill(&bed, NULL, 0);
-    bed_add(&bed, "com/example/www", "{'host':'10.0.0.1'}");
-    assert_int_equal(bed_explain(&bed, "www.example.com", "A")->plan->rcode, DNS_RCODE_SERVFAIL);
-    bed.options.domains[bed.options.domain_count++] = domain;
-    publisher_configure(bed.publisher, options_engine_config(&bed.options));
-    assert_int_equal(bed_explain(&bed, "www.example.com", "A")->plan->answers.count, 1);
-    bed_stop(&bed);
+    bed_fill(bed, NULL, 0);
+    bed_add(bed, "com/example/www", "{'host':'10.0.0.1'}");
+    assert_int_equal(bed_explain(bed, "www.example.com", "A")->plan->rcode, DNS_RCODE_SERVFAIL);
+    bed->options.domains[bed->options.domain_count++] = domain;
+    publisher_configure(bed->publisher, options_engine_config(&bed->options));
+    assert_int_equal(bed_explain(bed, "www.example.com", "A")->plan->answers.count, 1);
 }
 
-UNIT_TEST(test_questions_that_cannot_be_read)
+UNIT_TEST_ON(test_questions_that_cannot_be_read, struct pages_bed *bed)
 {
     static const struct {
         struct explain_query query;
@@ -473,20 +447,17 @@ UNIT_TEST(test_questions_that_cannot_be_read)
         {{.name = "a", .type = "NOPE"}, "NOPE"},
         {{.name = "a", .type = "TYPE70000", .client = ""}, "TYPE70000"},
         {{.name = "a", .type = "A", .client = "10.0.0"}, "client `10.0.0`: expected an address"}};
-    struct pages_bed bed;
-    bed_start(&bed, "-no-rec");
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         const struct explanation *x = NULL;
         struct err err;
-        assert_int_equal(explain_page_write(bed.explainer, bed.sync, NULL,
-                                            publisher_newest_config(bed.publisher), &rows[i].query,
+        assert_int_equal(explain_page_write(bed->explainer, bed->sync, NULL,
+                                            publisher_newest_config(bed->publisher), &rows[i].query,
                                             &x, &err),
                          ERR_USAGE);
         assert_null(x);
         assert_non_null(strstr(err.msg, rows[i].says));
     }
-    assert_int_equal(bed_explain(&bed, "x.cluster.local", NULL)->question.type, DNS_TYPE_A);
-    bed_stop(&bed);
+    assert_int_equal(bed_explain(bed, "x.cluster.local", NULL)->question.type, DNS_TYPE_A);
 }
 
 /* ---- The answer alone, for /watch ---- */
@@ -499,43 +470,37 @@ static int explain_alone(struct pages_bed *bed, const char *name, const char *ty
                        &query, ret, err);
 }
 
-UNIT_TEST(test_answers_alone)
+UNIT_TEST_ON(test_answers_alone, struct pages_bed *bed)
 {
     static const struct bed_key keys[] = {
         {"local/cluster/a", "{'host':'10.0.0.1'}"},
         {"local/cluster/b", "{'host':'a.cluster.local.'}"},
     };
-    struct pages_bed bed;
     const struct explanation *x;
     struct err err;
-    bed_start(&bed, "-no-rec");
-    bed_fill(&bed, keys, ARRAY_LEN(keys));
-    assert_int_equal(explain_alone(&bed, "b.cluster.local", "A", &x, &err), 0);
+    bed_fill(bed, keys, ARRAY_LEN(keys));
+    assert_int_equal(explain_alone(bed, "b.cluster.local", "A", &x, &err), 0);
     assert_non_null(x->plan);
     assert_true(x->plan->answers.count > 0);
     assert_int_equal(x->name_count, 0);
-    assert_int_equal(explain_alone(&bed, "c.cluster.local", NULL, &x, &err), 0);
+    assert_int_equal(explain_alone(bed, "c.cluster.local", NULL, &x, &err), 0);
     assert_int_equal(x->plan->rcode, DNS_RCODE_NXDOMAIN);
-    assert_int_equal(explain_alone(&bed, "www.example.com", "A", &x, &err), ERR_USAGE);
+    assert_int_equal(explain_alone(bed, "www.example.com", "A", &x, &err), ERR_USAGE);
     assert_non_null(strstr(err.msg, "name `www.example.com`: expected one of our domains"));
-    assert_int_equal(explain_alone(&bed, "a.cluster.local", "X", &x, &err), ERR_USAGE);
-    bed_stop(&bed);
+    assert_int_equal(explain_alone(bed, "a.cluster.local", "X", &x, &err), ERR_USAGE);
 }
 
-UNIT_TEST(test_too_many_records_for_an_answer_alone)
+UNIT_TEST_ON(test_too_many_records_for_an_answer_alone, struct pages_bed *bed)
 {
-    struct pages_bed bed;
     const struct explanation *x;
     struct err err;
-    bed_start(&bed, "-no-rec");
-    fill_many(&bed, EXPLAIN_NOW_SCAN_MAX - 2048, false);
-    assert_int_equal(explain_alone(&bed, "many.cluster.local", "A", &x, &err), 0);
+    fill_many(bed, EXPLAIN_NOW_SCAN_MAX - 2048, false);
+    assert_int_equal(explain_alone(bed, "many.cluster.local", "A", &x, &err), 0);
     assert_true(x->plan->answers.count > 1000);
-    assert_int_equal(explain_alone(&bed, "*.cluster.local", "TXT", &x, &err), 0);
-    fill_many(&bed, 3 * EXPLAIN_NOW_SCAN_MAX, false);
-    assert_int_equal(explain_alone(&bed, "many.cluster.local", "SRV", &x, &err), ERR_USAGE);
+    assert_int_equal(explain_alone(bed, "*.cluster.local", "TXT", &x, &err), 0);
+    fill_many(bed, 3 * EXPLAIN_NOW_SCAN_MAX, false);
+    assert_int_equal(explain_alone(bed, "many.cluster.local", "SRV", &x, &err), ERR_USAGE);
     assert_non_null(strstr(err.msg, "too many to watch"));
     /* An explanation after it is as before. */
-    assert_int_equal(bed_explain(&bed, "k1.many.cluster.local", "A")->names[0].record_count, 1);
-    bed_stop(&bed);
+    assert_int_equal(bed_explain(bed, "k1.many.cluster.local", "A")->names[0].record_count, 1);
 }

@@ -51,7 +51,14 @@ static void expect_hint(const struct pages_bed *bed, const char *name, const cha
     }
 }
 
-UNIT_TEST(test_slips)
+static void missing_hint_set_up(struct pages_bed *bed)
+{
+    bed_start(bed, "-schema=kubernetes");
+}
+
+UNIT_FIXTURE(struct pages_bed, missing_hint_set_up, bed_stop)
+
+UNIT_TEST_ON(test_slips, struct pages_bed *bed)
 {
     static const struct {
         const char *name, *why, *near;
@@ -92,64 +99,52 @@ UNIT_TEST(test_slips)
         {"nothing-like-it.prod." SD, "unexplained", ""},
         {"example.com.prod." SD, "unexplained", ""},
     };
-    struct pages_bed bed;
-    bed_start(&bed, "-schema=kubernetes");
-    bed_fill(&bed, cluster, ARRAY_LEN(cluster));
+    bed_fill(bed, cluster, ARRAY_LEN(cluster));
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-        expect_hint(&bed, rows[i].name, "prod", rows[i].why, rows[i].near);
+        expect_hint(bed, rows[i].name, "prod", rows[i].why, rows[i].near);
     }
-    bed_stop(&bed);
 }
 
 /* The client's own namespace comes first; without one, any does. */
-UNIT_TEST(test_own_namespace)
+UNIT_TEST_ON(test_own_namespace, struct pages_bed *bed)
 {
-    struct pages_bed bed;
-    bed_start(&bed, "-schema=kubernetes");
-    bed_fill(&bed, cluster, ARRAY_LEN(cluster));
-    expect_hint(&bed, "api." SD, "stage", "namespace", "api.stage." SD ".");
-    expect_hint(&bed, "api." SD, "shop", "namespace", "api.shop." SD ".");
-    expect_hint(&bed, "api.prod." SD, "stage", "namespace", "api.stage." SD ".");
-    expect_hint(&bed, "cart." SD, "", "namespace", "cart.shop." SD ".");
-    bed_stop(&bed);
+    bed_fill(bed, cluster, ARRAY_LEN(cluster));
+    expect_hint(bed, "api." SD, "stage", "namespace", "api.stage." SD ".");
+    expect_hint(bed, "api." SD, "shop", "namespace", "api.shop." SD ".");
+    expect_hint(bed, "api.prod." SD, "stage", "namespace", "api.stage." SD ".");
+    expect_hint(bed, "cart." SD, "", "namespace", "cart.shop." SD ".");
 }
 
-UNIT_TEST(test_deleted)
+UNIT_TEST_ON(test_deleted, struct pages_bed *bed)
 {
-    struct pages_bed bed;
     char text[DNAME_TEXT_MAX], had[INET6_ADDRSTRLEN];
-    bed_start(&bed, "-schema=kubernetes");
-    bed_fill(&bed, cluster, ARRAY_LEN(cluster));
-    bed_del(&bed, "local/cluster/svc/prod/web/_tcp/_http/c1");
-    assert_int_equal(hint_of(&bed, "web.prod." SD, "prod").why, MISSING_CREATED);
-    bed_del(&bed, "local/cluster/svc/prod/web/c1");
-    const struct missing_hint hint = hint_of(&bed, "web.prod." SD, "prod");
+    bed_fill(bed, cluster, ARRAY_LEN(cluster));
+    bed_del(bed, "local/cluster/svc/prod/web/_tcp/_http/c1");
+    assert_int_equal(hint_of(bed, "web.prod." SD, "prod").why, MISSING_CREATED);
+    bed_del(bed, "local/cluster/svc/prod/web/c1");
+    const struct missing_hint hint = hint_of(bed, "web.prod." SD, "prod");
     assert_int_equal(hint.why, MISSING_DELETED);
     assert_string_equal(dname_to_text(&hint.gone, text), "web.prod." SD ".");
     assert_string_equal(ip_format(&hint.had, had), "10.0.0.1");
     assert_in_range(hint.gone_ms, clock_wall_ms() - 60000, clock_wall_ms());
     /* Its port's name, too; an alias, which is a leaf; the last Service of its namespace */
-    assert_int_equal(hint_of(&bed, "_http._tcp.web.prod." SD, "").why, MISSING_DELETED);
-    bed_del(&bed, "local/cluster/svc/prod/billing");
-    assert_int_equal(hint_of(&bed, "billing.prod." SD, "").why, MISSING_DELETED);
-    bed_del(&bed, "local/cluster/svc/stage/api/c1");
-    const struct missing_hint last = hint_of(&bed, "api.stage." SD, "");
+    assert_int_equal(hint_of(bed, "_http._tcp.web.prod." SD, "").why, MISSING_DELETED);
+    bed_del(bed, "local/cluster/svc/prod/billing");
+    assert_int_equal(hint_of(bed, "billing.prod." SD, "").why, MISSING_DELETED);
+    bed_del(bed, "local/cluster/svc/stage/api/c1");
+    const struct missing_hint last = hint_of(bed, "api.stage." SD, "");
     assert_string_equal(dname_to_text(&last.gone, text), "api.stage." SD ".");
     assert_string_equal(dname_to_text(&last.near, text), "api.shop." SD ".");
     /* It is there again */
-    bed_add(&bed, "local/cluster/svc/prod/web/c2", "{'host':'10.0.0.9'}");
-    assert_int_equal(hint_of(&bed, "web.prod." SD, "prod").why, MISSING_CREATED);
-    bed_stop(&bed);
+    bed_add(bed, "local/cluster/svc/prod/web/c2", "{'host':'10.0.0.9'}");
+    assert_int_equal(hint_of(bed, "web.prod." SD, "prod").why, MISSING_CREATED);
 }
 
-UNIT_TEST(test_aliases)
+UNIT_TEST_ON(test_aliases, struct pages_bed *bed)
 {
-    struct pages_bed bed;
-    bed_start(&bed, "-schema=kubernetes");
-    bed_fill(&bed, cluster, ARRAY_LEN(cluster));
-    expect_hint(&bed, "billing.prod." SD, "prod", "target", "billing.example.com.");
-    expect_hint(&bed, "second.prod." SD, "prod", "target", "billing.example.com.");
-    bed_stop(&bed);
+    bed_fill(bed, cluster, ARRAY_LEN(cluster));
+    expect_hint(bed, "billing.prod." SD, "prod", "target", "billing.example.com.");
+    expect_hint(bed, "second.prod." SD, "prod", "target", "billing.example.com.");
 }
 
 /* A name that the client may not see is said to be there. */

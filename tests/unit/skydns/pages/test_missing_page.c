@@ -118,6 +118,8 @@ static void missing_page_stop(struct missing_page_bed *bed)
     bed_stop(&bed->pages);
 }
 
+UNIT_FIXTURE(struct missing_page_bed, missing_page_start, missing_page_stop)
+
 /* Puts twenty samples of a denial. */
 static void missing_page_put(struct missing_page_bed *bed, const char *text, uint16_t type)
 {
@@ -190,19 +192,17 @@ static void missing_page_expect(const json_t *page, const char *field, const cha
 
 /* ---- Names and aliases ---- */
 
-UNIT_TEST(test_fields_of_names)
+UNIT_TEST_ON(test_fields_of_names, struct missing_page_bed *bed)
 {
-    struct missing_page_bed bed;
-    missing_page_start(&bed);
     passed_ms = 5000;
-    bed_del(&bed.pages, "local/cluster/svc/prod/old/c1");
+    bed_del(&bed->pages, "local/cluster/svc/prod/old/c1");
     passed_ms = 65000;
-    missing_page_put(&bed, "WBE.prod.svc.cluster.local", DNS_TYPE_AAAA);
-    missing_page_put(&bed, "queue.analytics.svc.cluster.local", DNS_TYPE_A);
-    missing_page_put(&bed, "old.prod.svc.cluster.local", DNS_TYPE_A);
-    missing_page_put(&bed, "old.prod.svc.cluster.local", DNS_TYPE_A);
-    missing_page_put(&bed, "web.prod.svc.cluster.local.cluster.local", DNS_TYPE_A);
-    json_t *page = missing_page_read(&bed);
+    missing_page_put(bed, "WBE.prod.svc.cluster.local", DNS_TYPE_AAAA);
+    missing_page_put(bed, "queue.analytics.svc.cluster.local", DNS_TYPE_A);
+    missing_page_put(bed, "old.prod.svc.cluster.local", DNS_TYPE_A);
+    missing_page_put(bed, "old.prod.svc.cluster.local", DNS_TYPE_A);
+    missing_page_put(bed, "web.prod.svc.cluster.local.cluster.local", DNS_TYPE_A);
+    json_t *page = missing_page_read(bed);
     missing_page_expect(page, "span_s", "65");
     missing_page_expect(page, "sampled", "16");
     missing_page_expect(page, "names",
@@ -218,50 +218,40 @@ UNIT_TEST(test_fields_of_names)
     missing_page_expect(page, "expansions", "320"); /* the whole name with a domain behind it */
     missing_page_expect(page, "dropped", "0");
     json_decref(page);
-    missing_page_stop(&bed);
 }
 
-UNIT_TEST(test_fields_of_aliases)
+UNIT_TEST_ON(test_fields_of_aliases, struct missing_page_bed *bed)
 {
-    struct missing_page_bed bed;
-    missing_page_start(&bed);
-    missing_page_put(&bed, "billing.prod.svc.cluster.local", DNS_TYPE_A);
-    json_t *page = missing_page_read(&bed);
+    missing_page_put(bed, "billing.prod.svc.cluster.local", DNS_TYPE_A);
+    json_t *page = missing_page_read(bed);
     missing_page_expect(page, "names", "[]");
     missing_page_expect(page, "aliases",
                         "[{'name':'billing.prod.svc.cluster.local.','type':'A',"
                         "'queries':320,'target':'billing.example.com.'}]");
     json_decref(page);
-    missing_page_stop(&bed);
 }
 
 /* Counts samples that find no room on their way here. */
-UNIT_TEST(test_dropped_samples)
+UNIT_TEST_ON(test_dropped_samples, struct missing_page_bed *bed)
 {
-    struct missing_page_bed bed;
-    missing_page_start(&bed);
     for (unsigned i = 0; i < MISSING_SAMPLES_MAX / 20 + 1; i++) {
-        missing_page_put(&bed, "wbe.prod.svc.cluster.local", DNS_TYPE_A);
+        missing_page_put(bed, "wbe.prod.svc.cluster.local", DNS_TYPE_A);
     }
-    json_t *page = missing_page_read(&bed);
+    json_t *page = missing_page_read(bed);
     missing_page_expect(page, "dropped", "16"); /* 52 * 20 samples for 1,024 places */
     json_decref(page);
-    missing_page_stop(&bed);
 }
 
 /* An hour later, names and expansions are no longer there, and the span is an hour. */
-UNIT_TEST(test_an_hour_later)
+UNIT_TEST_ON(test_an_hour_later, struct missing_page_bed *bed)
 {
-    struct missing_page_bed bed;
-    missing_page_start(&bed);
-    missing_page_put(&bed, "wbe.prod.svc.cluster.local", DNS_TYPE_A);
-    json_decref(missing_page_read(&bed));
+    missing_page_put(bed, "wbe.prod.svc.cluster.local", DNS_TYPE_A);
+    json_decref(missing_page_read(bed));
     passed_ms += MISSING_PERIODS * MISSING_PERIOD_S * 1000 + 1000;
-    json_t *page = missing_page_read(&bed);
+    json_t *page = missing_page_read(bed);
     missing_page_expect(page, "names", "[]");
     missing_page_expect(page, "span_s", "3600");
     json_decref(page);
-    missing_page_stop(&bed);
 }
 
 /* ---- Upstreams ---- */
@@ -278,14 +268,12 @@ static struct upstream_figure *missing_page_upstream(struct missing_page_bed *be
 }
 
 /* Lists upstreams with timeouts within the hour, with the counts of that hour. */
-UNIT_TEST(test_fields_of_upstreams)
+UNIT_TEST_ON(test_fields_of_upstreams, struct missing_page_bed *bed)
 {
     enum { PERIOD_MS = MISSING_PERIOD_S * 1000, HOUR_MS = MISSING_PERIODS * PERIOD_MS };
-    struct missing_page_bed bed;
-    missing_page_start(&bed);
-    struct upstream_figure *plain = missing_page_upstream(&bed, ".", "192.0.2.1:53");
-    struct upstream_figure *failing = missing_page_upstream(&bed, ".", "192.0.2.2:53");
-    struct upstream_figure *tls = missing_page_upstream(&bed, "acme.", "tls://192.0.2.3:853");
+    struct upstream_figure *plain = missing_page_upstream(bed, ".", "192.0.2.1:53");
+    struct upstream_figure *failing = missing_page_upstream(bed, ".", "192.0.2.2:53");
+    struct upstream_figure *tls = missing_page_upstream(bed, "acme.", "tls://192.0.2.3:853");
     counter_add(&plain->queries, 100);
     counter_add(&plain->failures, 7);
     counter_add(&plain->timeouts, 5);
@@ -294,7 +282,7 @@ UNIT_TEST(test_fields_of_upstreams)
     counter_add(&tls->queries, 3);
     counter_add(&tls->failures, 1);
     counter_add(&tls->timeouts, 1);
-    json_t *page = missing_page_read(&bed);
+    json_t *page = missing_page_read(bed);
     missing_page_expect(
         page, "upstreams",
         "[{'zone':'.','address':'192.0.2.1:53','transport':'udp','queries':100,"
@@ -303,12 +291,12 @@ UNIT_TEST(test_fields_of_upstreams)
         "'failures':1,'timeouts':1}]");
     json_decref(page);
     passed_ms += HOUR_MS / 2;
-    missing_names_take(bed.page.names);
+    missing_names_take(bed->page.names);
     counter_add(&plain->queries, 10);
     counter_add(&plain->failures, 2);
     counter_add(&plain->timeouts, 2);
     passed_ms += HOUR_MS / 2 - PERIOD_MS; /* the last period that has them all */
-    page = missing_page_read(&bed);
+    page = missing_page_read(bed);
     missing_page_expect(page, "upstreams",
                         "[{'zone':'.','address':'192.0.2.1:53','transport':'udp','queries':110,"
                         "'failures':9,'timeouts':7},"
@@ -316,55 +304,48 @@ UNIT_TEST(test_fields_of_upstreams)
                         "'queries':3,'failures':1,'timeouts':1}]");
     json_decref(page);
     passed_ms += PERIOD_MS; /* the first ones are older now, the later ones are not */
-    page = missing_page_read(&bed);
+    page = missing_page_read(bed);
     missing_page_expect(page, "upstreams",
                         "[{'zone':'.','address':'192.0.2.1:53','transport':'udp','queries':10,"
                         "'failures':2,'timeouts':2}]");
     json_decref(page);
     passed_ms += HOUR_MS;
-    page = missing_page_read(&bed);
+    page = missing_page_read(bed);
     missing_page_expect(page, "upstreams", "[]");
     json_decref(page);
-    bed.sources.resolver = NULL; /* -no-rec */
-    page = missing_page_read(&bed);
+    bed->sources.resolver = NULL; /* -no-rec */
+    page = missing_page_read(bed);
     assert_null(json_object_get(page, "upstreams"));
     json_decref(page);
-    missing_page_stop(&bed);
 }
 
 /* ---- Refusals ---- */
 
-UNIT_TEST(test_only_reads)
+UNIT_TEST_ON(test_only_reads, struct missing_page_bed *bed)
 {
-    struct missing_page_bed bed;
-    missing_page_start(&bed);
-    struct http_reply reply = missing_page_ask(&bed, "POST");
+    struct http_reply reply = missing_page_ask(bed, "POST");
     assert_int_equal(reply.status, 405);
     assert_null(reply.stream.more);
     missing_page_drop(&reply);
-    missing_page_stop(&bed);
 }
 
 /* So many lists at once; the next one has its place when one is dropped, unread. */
-UNIT_TEST(test_lists_at_once)
+UNIT_TEST_ON(test_lists_at_once, struct missing_page_bed *bed)
 {
-    struct missing_page_bed bed;
     struct http_reply replies[MISSING_LISTS_MAX];
-    missing_page_start(&bed);
     for (size_t i = 0; i < MISSING_LISTS_MAX; i++) {
-        replies[i] = missing_page_ask(&bed, "GET");
+        replies[i] = missing_page_ask(bed, "GET");
         assert_int_equal(replies[i].status, 200);
     }
-    struct http_reply refused = missing_page_ask(&bed, "GET");
+    struct http_reply refused = missing_page_ask(bed, "GET");
     assert_int_equal(refused.status, 503);
     assert_null(refused.stream.more);
     assert_string_equal(buf_cstr(&refused.body),
                         "too many requests at once; expected a later one\n");
     missing_page_drop(&refused);
     missing_page_drop(&replies[0]);
-    json_decref(missing_page_read(&bed));
+    json_decref(missing_page_read(bed));
     for (size_t i = 1; i < MISSING_LISTS_MAX; i++) {
         missing_page_drop(&replies[i]);
     }
-    missing_page_stop(&bed);
 }

@@ -55,16 +55,17 @@ static uint32_t sketch_entry_count(const struct missing_sketch *sketch, const ch
     return 0;
 }
 
+UNIT_FIXTURE_MADE(missing_sketch_new(), missing_sketch_free)
+
 /* On a Zipf stream over more names than there are traces, the most frequent hundred are those of
  * the exact counts, and their counts are exact but for the first sample or two. */
-UNIT_TEST(test_zipf)
+UNIT_TEST_ON(test_zipf, struct missing_sketch *sketch)
 {
     enum { NAMES = 100000, SAMPLES = 1000000, LOST_MAX = 3 };
     static uint32_t exact[NAMES];
     static double sums[NAMES];
     double sum = 0;
     char space[16];
-    struct missing_sketch *sketch = missing_sketch_new();
     random_state = 7;
     missing_sketch_set_time(sketch, 100000);
     for (unsigned i = 0; i < NAMES; i++) {
@@ -89,7 +90,6 @@ UNIT_TEST(test_zipf)
             fail_msg("name %u: %u, expected %u", i, count, exact[i]);
         }
     }
-    missing_sketch_free(sketch);
 }
 
 /* Samples of 100 real names of ten namespaces between random ones, `flood` of these in all, from
@@ -139,10 +139,9 @@ UNIT_TEST(test_flood_of_many_clients)
 
 /* An attacker who repeats names more often than anybody pushes out no entry of another namespace:
  * only the least of its own. */
-UNIT_TEST(test_shares)
+UNIT_TEST_ON(test_shares, struct missing_sketch *sketch)
 {
     enum { EVIL = 2000, REPEATED = 50, REAL = 100 };
-    struct missing_sketch *sketch = missing_sketch_new();
     char space[16];
     missing_sketch_set_time(sketch, 100000);
     for (unsigned i = 0; i < REAL * 3; i++) {
@@ -163,12 +162,10 @@ UNIT_TEST(test_shares)
     for (unsigned i = 0; i < 20; i++) {
         assert_in_range(sketch_entry_count(sketch, "late", i, "late", MISSING_ENTRIES_MAX), 2, 3);
     }
-    missing_sketch_free(sketch);
 }
 
-UNIT_TEST(test_an_hour)
+UNIT_TEST_ON(test_an_hour, struct missing_sketch *sketch)
 {
-    struct missing_sketch *sketch = missing_sketch_new();
     const struct dname name = missing_name("real", 1);
     const struct missing_key key = {&name, slice_str("prod")};
     int64_t now_s = 30000;
@@ -182,13 +179,11 @@ UNIT_TEST(test_an_hour)
     assert_int_equal(missing_sketch_count(sketch, key), 2 * 6);
     missing_sketch_set_time(sketch, now_s + 100 * MISSING_PERIOD_S);
     assert_int_equal(missing_sketch_count(sketch, key), 0);
-    missing_sketch_free(sketch);
 }
 
 /* A name that was found not worth a place is looked at again when it is counted twice as often. */
-UNIT_TEST(test_declined)
+UNIT_TEST_ON(test_declined, struct missing_sketch *sketch)
 {
-    struct missing_sketch *sketch = missing_sketch_new();
     const struct dname name = missing_name("real", 1);
     const struct missing_key key = {&name, slice_str("")};
     unsigned looked = 0;
@@ -206,5 +201,4 @@ UNIT_TEST(test_declined)
     assert_int_equal(missing_sketch_entries(sketch, entries), 1);
     assert_int_equal(entries[0]->count, 1000);
     assert_int_equal(entries[0]->type, 28);
-    missing_sketch_free(sketch);
 }

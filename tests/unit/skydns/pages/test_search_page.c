@@ -63,7 +63,14 @@ static const char *search_page_found(struct pages_bed *bed, const char *text, ch
     return out;
 }
 
-UNIT_TEST(test_matches)
+static void search_page_set_up(struct pages_bed *bed)
+{
+    bed_start(bed, "-no-rec");
+}
+
+UNIT_FIXTURE(struct pages_bed, search_page_set_up, bed_stop)
+
+UNIT_TEST_ON(test_matches, struct pages_bed *bed)
 {
     static const struct bed_key keys[] = {
         {"local/cluster/svc/default/web", "{'host':'10.0.0.1'}"},
@@ -92,36 +99,31 @@ UNIT_TEST(test_matches)
         {"t/my", "name:my-web.default.svc.cluster.local."},
         {"nothing", ""},
     };
-    struct pages_bed bed;
     char text[TEXT_MAX];
-    bed_start(&bed, "-no-rec");
-    bed_fill(&bed, keys, ARRAY_LEN(keys));
+    bed_fill(bed, keys, ARRAY_LEN(keys));
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-        if (strcmp(search_page_found(&bed, rows[i].text, text), rows[i].found) != 0) {
+        if (strcmp(search_page_found(bed, rows[i].text, text), rows[i].found) != 0) {
             fail_msg("%s: `%s`, expected `%s`", rows[i].text, text, rows[i].found);
         }
     }
-    assert_non_null(strstr(search_page_found(&bed, "", text), "web.cluster.local."));
-    bed_stop(&bed);
+    assert_non_null(strstr(search_page_found(bed, "", text), "web.cluster.local."));
 }
 
 /* Among many it finds the best hundred, in steps; each search has its share of a step. */
-UNIT_TEST(test_many)
+UNIT_TEST_ON(test_many, struct pages_bed *bed)
 {
     enum { KEYS = 5000, RUNNING = 4, STEPS_MIN = KEYS / 513 };
-    struct pages_bed bed;
     struct http_reply others[RUNNING - 1];
     unsigned alone, together;
-    bed_start(&bed, "-no-rec");
     bed_mirror.full_begin(bed_mirror.data, &(struct etcd_mirror_read){.reason = ""});
     for (unsigned i = 0; i < KEYS; i++) {
         char key[BED_KEY_MAX];
         assert_true(
             snprintf(key, sizeof(key), "local/cluster/%s%u", i % 40 ? "a-node" : "node", i) > 0);
-        bed_put(&bed, &(struct bed_key){key, "{'host':'10.0.0.1'}"});
+        bed_put(bed, &(struct bed_key){key, "{'host':'10.0.0.1'}"});
     }
-    bed_mirror.commit(bed_mirror.data, bed.revision, true);
-    json_t *page = search_page_search(&bed, "node", &alone), *record;
+    bed_mirror.commit(bed_mirror.data, bed->revision, true);
+    json_t *page = search_page_search(bed, "node", &alone), *record;
     size_t i;
     assert_int_equal(json_integer_value(json_object_get(page, "scanned")), KEYS);
     assert_int_equal(json_integer_value(json_object_get(page, "matches")), KEYS);
@@ -133,63 +135,57 @@ UNIT_TEST(test_many)
     json_decref(page);
     assert_true(alone >= STEPS_MIN);
     for (i = 0; i < RUNNING - 1; i++) {
-        others[i] = pages_search_page_begin(&bed, "x");
+        others[i] = pages_search_page_begin(bed, "x");
     }
-    json_decref(search_page_search(&bed, "node", &together));
+    json_decref(search_page_search(bed, "node", &together));
     assert_true(together >= STEPS_MIN * (RUNNING - 1));
     for (i = 0; i < RUNNING - 1; i++) {
         pages_search_page_end(&others[i]);
     }
-    bed_stop(&bed);
 }
 
-UNIT_TEST(test_refusals)
+UNIT_TEST_ON(test_refusals, struct pages_bed *bed)
 {
     char text[SEARCH_TEXT_MAX + 2];
     struct http_reply replies[SEARCH_RUNNING_MAX], one;
-    struct pages_bed bed;
-    bed_start(&bed, "-no-rec");
     memset(text, 'x', sizeof(text) - 1);
     text[sizeof(text) - 1] = '\0';
-    one = pages_search_page_begin(&bed, text);
+    one = pages_search_page_begin(bed, text);
     assert_int_equal(one.status, 400);
     assert_non_null(strstr(buf_cstr(&one.body), "at most 255 bytes"));
     pages_search_page_end(&one);
-    one = pages_search_page_begin(&bed, NULL);
+    one = pages_search_page_begin(bed, NULL);
     assert_int_equal(one.status, 400);
     pages_search_page_end(&one);
     for (size_t i = 0; i < SEARCH_RUNNING_MAX; i++) {
-        replies[i] = pages_search_page_begin(&bed, text + 1);
+        replies[i] = pages_search_page_begin(bed, text + 1);
         assert_int_equal(replies[i].status, 200);
     }
-    one = pages_search_page_begin(&bed, "x");
+    one = pages_search_page_begin(bed, "x");
     assert_int_equal(one.status, 503);
     pages_search_page_end(&one);
     pages_search_page_end(&replies[0]);
-    replies[0] = pages_search_page_begin(&bed, "x");
+    replies[0] = pages_search_page_begin(bed, "x");
     assert_int_equal(replies[0].status, 200);
     for (size_t i = 0; i < SEARCH_RUNNING_MAX; i++) {
         pages_search_page_end(&replies[i]);
     }
-    bed_stop(&bed);
 }
 
 /* Before the first read there is nothing; a record that goes meanwhile is not shown. */
-UNIT_TEST(test_changes)
+UNIT_TEST_ON(test_changes, struct pages_bed *bed)
 {
     static const struct bed_key keys[] = {{"local/cluster/web", "{'host':'10.0.0.1'}"},
                                           {"local/cluster/web2", "{'host':'10.0.0.1'}"}};
-    struct pages_bed bed;
     struct buf piece;
     char text[TEXT_MAX];
-    bed_start(&bed, "-no-rec");
-    assert_string_equal(search_page_found(&bed, "web", text), "");
-    bed_fill(&bed, keys, ARRAY_LEN(keys));
-    struct http_reply reply = pages_search_page_begin(&bed, "web");
+    assert_string_equal(search_page_found(bed, "web", text), "");
+    bed_fill(bed, keys, ARRAY_LEN(keys));
+    struct http_reply reply = pages_search_page_begin(bed, "web");
     buf_init(&piece, HTTP_PIECE_MAX);
     assert_true(reply.stream.more(reply.stream.data, &piece));
     assert_true(reply.stream.more(reply.stream.data, &piece)); /* all are found */
-    bed_fill(&bed, keys, 1);
+    bed_fill(bed, keys, 1);
     while (reply.stream.more(reply.stream.data, &piece)) {
     }
     assert_non_null(strstr(buf_cstr(&piece), "\"matches\":2"));
@@ -197,5 +193,4 @@ UNIT_TEST(test_changes)
     assert_null(strstr(buf_cstr(&piece), "web2.cluster.local."));
     pages_search_page_end(&reply);
     buf_fini(&piece);
-    bed_stop(&bed);
 }

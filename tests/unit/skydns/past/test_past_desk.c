@@ -120,6 +120,9 @@ static void past_bed_free(struct past_bed *bed)
     free(bed);
 }
 
+UNIT_FIXTURE_MADE(past_bed_new(), past_bed_free)
+UNIT_TESTS_NEED(etcd_proc_missing)
+
 /* Asks for the path, with the number at its end unless that is 0. The reply's status must be that;
  * returns its JSON, NULL if it is none. */
 static json_t *ask_past(struct past_bed *bed, unsigned status, const char *path, int64_t number,
@@ -145,10 +148,8 @@ static void expect_past(struct past_bed *bed, unsigned status, const char *path,
 
 /* ---- Answers ---- */
 
-UNIT_TEST(test_answers_of_revisions)
+UNIT_TEST_ON(test_answers_of_revisions, struct past_bed *bed)
 {
-    etcd_proc_need();
-    struct past_bed *bed = past_bed_new();
     past_bed_start(bed, false);
     const char web[] = "local/cluster/svc/default/web/a";
     int64_t first = past_bed_write(bed, web, "{\"host\":\"10.0.0.1\"}");
@@ -174,13 +175,10 @@ UNIT_TEST(test_answers_of_revisions)
     expect_past(bed, 400, "/explain?name=a..b&at=", third, "expected one like");
     expect_past(bed, 400, "/explain?name=a.b&at=1x", 0, "expected a revision");
     expect_past(bed, 400, "/explain?name=a.b&at=", last + 1000, "is still to come: etcd is at");
-    past_bed_free(bed);
 }
 
-UNIT_TEST(test_overrides)
+UNIT_TEST_ON(test_overrides, struct past_bed *bed)
 {
-    etcd_proc_need();
-    struct past_bed *bed = past_bed_new();
     past_bed_start(bed, true);
     int64_t first = past_bed_write(bed, "com/example/www/3f2a",
                                    "{\"host\":\"web.a.svc.cluster.local.\",\"targetstrip\":1}");
@@ -190,15 +188,12 @@ UNIT_TEST(test_overrides)
     expect_past(bed, 200, "/explain?name=www.example.com&at=", second, " A 10.0.0.1\"");
     expect_past(bed, 200, "/explain?name=any.example.com&at=", second, "forbids forwarding");
     expect_past(bed, 200, "/explain?name=any.example.com&at=", third, " A 10.0.0.7\"");
-    past_bed_free(bed);
 }
 
 /* ---- Limits ---- */
 
-UNIT_TEST(test_what_is_gone)
+UNIT_TEST_ON(test_what_is_gone, struct past_bed *bed)
 {
-    etcd_proc_need();
-    struct past_bed *bed = past_bed_new();
     past_bed_start(bed, false);
     const char web[] = "local/cluster/svc/default/web/a";
     const char *const page = "/explain?name=web.default.svc.cluster.local&at=";
@@ -217,14 +212,11 @@ UNIT_TEST(test_what_is_gone)
                     "\"cut\":\"compacted\"");
     assert_int_equal(json_array_size(json_object_get(json, "changes")), 0);
     json_decref(json);
-    past_bed_free(bed);
 }
 
 /* A chain that leads to more names than are read. */
-UNIT_TEST(test_too_many_names)
+UNIT_TEST_ON(test_too_many_names, struct past_bed *bed)
 {
-    etcd_proc_need();
-    struct past_bed *bed = past_bed_new();
     past_bed_start(bed, false);
     int64_t last = 0;
     for (int i = 0; i < 70; i++) {
@@ -235,7 +227,6 @@ UNIT_TEST(test_too_many_names)
     }
     expect_past(bed, 507, "/explain?name=web.default.svc.cluster.local&at=", last,
                 "it leads to more than 64 names");
-    past_bed_free(bed);
 }
 
 static bool is_past_lost(const void *data)
@@ -244,10 +235,8 @@ static bool is_past_lost(const void *data)
     return !store_sync_is_caught_up(bed->sync);
 }
 
-UNIT_TEST(test_without_etcd)
+UNIT_TEST_ON(test_without_etcd, struct past_bed *bed)
 {
-    etcd_proc_need();
-    struct past_bed *bed = past_bed_new();
     past_bed_start(bed, false);
     int64_t last = past_bed_write(bed, "local/cluster/a", "{\"host\":\"10.0.0.1\"}");
     etcd_proc_pause(bed->proc);
@@ -262,15 +251,12 @@ UNIT_TEST(test_without_etcd)
     assert_int_equal(counts->results[PAST_EXPLAIN][PAST_FAILED], 1);
     assert_int_equal(counts->results[PAST_EXPLAIN][PAST_BUSY], 1);
     assert_int_equal(counts->results[PAST_HISTORY][PAST_BUSY], 1);
-    past_bed_free(bed);
 }
 
 /* ---- Changes ---- */
 
-UNIT_TEST(test_changes_of_a_name)
+UNIT_TEST_ON(test_changes_of_a_name, struct past_bed *bed)
 {
-    etcd_proc_need();
-    struct past_bed *bed = past_bed_new();
     past_bed_start(bed, false);
     const char web[] = "local/cluster/svc/default/web";
     int64_t first = past_bed_write(bed, "local/cluster/svc/default/web-2", "{}");
@@ -304,5 +290,4 @@ UNIT_TEST(test_changes_of_a_name)
     json_decref(json);
     expect_past(bed, 400, "/history?since=", first, "expected one like");
     expect_past(bed, 400, "/history?name=a.b&since=1-", 0, "expected a revision");
-    past_bed_free(bed);
 }

@@ -33,6 +33,13 @@ static void publisher_fixture_free(struct fixture *f)
     store_writer_free(f->writer);
 }
 
+static void publisher_set_up(struct fixture *f)
+{
+    *f = publisher_fixture_new();
+}
+
+UNIT_FIXTURE(struct fixture, publisher_set_up, publisher_fixture_free)
+
 static void publisher_put(struct fixture *f, const char *text, int64_t revision)
 {
     struct dname name;
@@ -95,138 +102,124 @@ static bool publisher_is_whole(const struct store *store)
            store_visible_count(store_root(store)) == 4;
 }
 
-UNIT_TEST(test_nothing_before_the_first)
+UNIT_TEST_ON(test_nothing_before_the_first, struct fixture *f)
 {
-    struct fixture f = publisher_fixture_new();
-    struct publisher_reader *reader = publisher_reader_new(f.publisher);
+    struct publisher_reader *reader = publisher_reader_new(f->publisher);
     assert_null(publisher_enter(reader));
     publisher_leave(reader);
-    assert_false(publisher_reclaim(f.publisher));
-    publish_publisher_publish(&f);
+    assert_false(publisher_reclaim(f->publisher));
+    publish_publisher_publish(f);
     const struct store *store = publisher_enter(reader);
     assert_non_null(store);
     assert_true(publisher_is_whole(store));
     publisher_leave(reader);
-    publisher_fixture_free(&f);
 }
 
-UNIT_TEST(test_reader_inside_keeps_its_version)
+UNIT_TEST_ON(test_reader_inside_keeps_its_version, struct fixture *f)
 {
-    struct fixture f = publisher_fixture_new();
-    struct publisher_reader *early = publisher_reader_new(f.publisher);
-    struct publisher_reader *late = publisher_reader_new(f.publisher);
-    (void)publisher_reader_new(f.publisher); /* never enters: delays nothing */
-    publish_publisher_publish(&f);
+    struct publisher_reader *early = publisher_reader_new(f->publisher);
+    struct publisher_reader *late = publisher_reader_new(f->publisher);
+    (void)publisher_reader_new(f->publisher); /* never enters: delays nothing */
+    publish_publisher_publish(f);
     const struct store *first = publisher_enter(early);
-    publish_publisher_publish(&f);
-    publish_publisher_publish(&f);
+    publish_publisher_publish(f);
+    publish_publisher_publish(f);
     const struct store *third = publisher_enter(late);
     assert_int_equal(store_revision(first), 1);
     assert_int_equal(store_revision(third), 3);
-    assert_true(publisher_reclaim(f.publisher));
+    assert_true(publisher_reclaim(f->publisher));
     assert_true(publisher_is_whole(first));
 
-    publish_publisher_publish(&f);
+    publish_publisher_publish(f);
     publisher_leave(early); /* frees the first three; the third's successor waits for `late` */
-    assert_true(publisher_reclaim(f.publisher));
+    assert_true(publisher_reclaim(f->publisher));
     assert_true(publisher_is_whole(third));
     publisher_leave(late);
-    assert_false(publisher_reclaim(f.publisher));
+    assert_false(publisher_reclaim(f->publisher));
 
-    publish_publisher_publish(&f);
-    assert_false(publisher_reclaim(f.publisher));
+    publish_publisher_publish(f);
+    assert_false(publisher_reclaim(f->publisher));
     assert_int_equal(store_revision(publisher_enter(early)), 5);
     publisher_leave(early);
-    publisher_fixture_free(&f);
 }
 
 /* A reader that entered after the replacement holds nothing back. */
-UNIT_TEST(test_later_reader_delays_nothing)
+UNIT_TEST_ON(test_later_reader_delays_nothing, struct fixture *f)
 {
-    struct fixture f = publisher_fixture_new();
-    struct publisher_reader *early = publisher_reader_new(f.publisher);
-    struct publisher_reader *late = publisher_reader_new(f.publisher);
-    publish_publisher_publish(&f);
+    struct publisher_reader *early = publisher_reader_new(f->publisher);
+    struct publisher_reader *late = publisher_reader_new(f->publisher);
+    publish_publisher_publish(f);
     (void)publisher_enter(early);
-    publish_publisher_publish(&f);
+    publish_publisher_publish(f);
     const struct store *second = publisher_enter(late);
     publisher_leave(early);
-    assert_false(publisher_reclaim(f.publisher));
+    assert_false(publisher_reclaim(f->publisher));
     assert_true(publisher_is_whole(second));
     publisher_leave(late);
-    publisher_fixture_free(&f);
 }
 
 /* Only readers inside an older version have not seen the newest. */
-UNIT_TEST(test_what_all_have_seen)
+UNIT_TEST_ON(test_what_all_have_seen, struct fixture *f)
 {
-    struct fixture f = publisher_fixture_new();
-    struct publisher_reader *early = publisher_reader_new(f.publisher);
-    struct publisher_reader *late = publisher_reader_new(f.publisher);
-    publish_publisher_publish(&f);
-    const uint64_t first = publisher_epoch(f.publisher);
-    assert_int_equal(publisher_seen(f.publisher), first);
+    struct publisher_reader *early = publisher_reader_new(f->publisher);
+    struct publisher_reader *late = publisher_reader_new(f->publisher);
+    publish_publisher_publish(f);
+    const uint64_t first = publisher_epoch(f->publisher);
+    assert_int_equal(publisher_seen(f->publisher), first);
     (void)publisher_enter(early);
-    publish_publisher_publish(&f);
-    const uint64_t second = publisher_epoch(f.publisher);
+    publish_publisher_publish(f);
+    const uint64_t second = publisher_epoch(f->publisher);
     assert_true(second > first);
-    assert_int_equal(publisher_seen(f.publisher), first);
+    assert_int_equal(publisher_seen(f->publisher), first);
     (void)publisher_enter(late);
     publisher_leave(early);
-    assert_int_equal(publisher_seen(f.publisher), second);
+    assert_int_equal(publisher_seen(f->publisher), second);
     publisher_leave(late);
-    assert_int_equal(publisher_seen(f.publisher), second);
-    publisher_fixture_free(&f);
+    assert_int_equal(publisher_seen(f->publisher), second);
 }
 
-UNIT_TEST(test_free_with_garbage_waiting)
+UNIT_TEST_ON(test_free_with_garbage_waiting, struct fixture *f)
 {
-    struct fixture f = publisher_fixture_new();
-    struct publisher_reader *reader = publisher_reader_new(f.publisher);
-    publish_publisher_publish(&f);
+    struct publisher_reader *reader = publisher_reader_new(f->publisher);
+    publish_publisher_publish(f);
     (void)publisher_enter(reader);
-    publish_publisher_publish(&f);
-    publish_publisher_publish(&f);
-    assert_true(publisher_reclaim(f.publisher));
-    publisher_fixture_free(&f);
+    publish_publisher_publish(f);
+    publish_publisher_publish(f);
+    assert_true(publisher_reclaim(f->publisher));
 }
 
-UNIT_TEST(test_as_many_readers_as_promised)
+UNIT_TEST_ON(test_as_many_readers_as_promised, struct fixture *f)
 {
-    struct fixture f = publisher_fixture_new();
     struct publisher_reader *last = NULL;
     for (int i = 0; i < PUBLISHER_READERS_MAX; i++) {
-        last = publisher_reader_new(f.publisher);
+        last = publisher_reader_new(f->publisher);
     }
-    publish_publisher_publish(&f);
+    publish_publisher_publish(f);
     (void)publisher_enter(last);
-    publish_publisher_publish(&f);
-    assert_true(publisher_reclaim(f.publisher));
+    publish_publisher_publish(f);
+    assert_true(publisher_reclaim(f->publisher));
     publisher_leave(last);
-    assert_false(publisher_reclaim(f.publisher));
-    publisher_fixture_free(&f);
+    assert_false(publisher_reclaim(f->publisher));
 }
 
 /* A reader inside keeps its configuration, like its version; a replaced one is freed. */
-UNIT_TEST(test_configurations)
+UNIT_TEST_ON(test_configurations, struct fixture *f)
 {
-    struct fixture f = publisher_fixture_new();
-    struct publisher_reader *reader = publisher_reader_new(f.publisher);
-    publish_publisher_configure(&f, 1);
-    assert_int_equal(publisher_newest_config(f.publisher)->settings.ttl_s, 1);
+    struct publisher_reader *reader = publisher_reader_new(f->publisher);
+    publish_publisher_configure(f, 1);
+    assert_int_equal(publisher_newest_config(f->publisher)->settings.ttl_s, 1);
     assert_null(publisher_enter(reader));
     const struct engine_config *held = publisher_config(reader);
-    publish_publisher_configure(&f, 2);
-    assert_int_equal(publisher_newest_config(f.publisher)->settings.ttl_s, 2);
+    publish_publisher_configure(f, 2);
+    assert_int_equal(publisher_newest_config(f->publisher)->settings.ttl_s, 2);
     assert_true(is_consistent(held));
     assert_int_equal(held->settings.ttl_s, 1);
-    assert_true(publisher_reclaim(f.publisher));
+    assert_true(publisher_reclaim(f->publisher));
     publisher_leave(reader);
-    assert_false(publisher_reclaim(f.publisher));
+    assert_false(publisher_reclaim(f->publisher));
     assert_null(publisher_enter(reader));
     assert_int_equal(publisher_config(reader)->settings.ttl_s, 2);
     publisher_leave(reader);
-    publisher_fixture_free(&f);
 }
 
 /* ---- Threads ---- */
@@ -272,23 +265,22 @@ static bool all_have_seen(struct reader_thread *threads, unsigned count)
     return true;
 }
 
-UNIT_TEST(test_threads_see_whole_versions)
+UNIT_TEST_ON(test_threads_see_whole_versions, struct fixture *f)
 {
-    struct fixture f = publisher_fixture_new();
     struct reader_thread threads[THREADS] = {0};
     atomic_bool is_over = false;
-    publish_publisher_configure(&f, 0);
+    publish_publisher_configure(f, 0);
     for (int i = 0; i < THREADS; i++) {
-        threads[i].reader = publisher_reader_new(f.publisher);
+        threads[i].reader = publisher_reader_new(f->publisher);
         threads[i].is_over = &is_over;
         assert_int_equal(pthread_create(&threads[i].thread, NULL, read_versions, &threads[i]), 0);
     }
-    while (f.revision < VERSIONS_MIN || !all_have_seen(threads, SEEN_MIN)) {
-        publish_publisher_publish(&f);
-        if (f.revision % 4 == 0) {
-            publish_publisher_configure(&f, (uint32_t)f.revision);
+    while (f->revision < VERSIONS_MIN || !all_have_seen(threads, SEEN_MIN)) {
+        publish_publisher_publish(f);
+        if (f->revision % 4 == 0) {
+            publish_publisher_configure(f, (uint32_t)f->revision);
         }
-        if (f.revision % 16 == 0) {
+        if (f->revision % 16 == 0) {
             sched_yield(); /* lets the readers run on a single processor */
         }
     }
@@ -297,6 +289,5 @@ UNIT_TEST(test_threads_see_whole_versions)
         assert_int_equal(pthread_join(threads[i].thread, NULL), 0);
         assert_false(threads[i].is_broken);
     }
-    assert_false(publisher_reclaim(f.publisher));
-    publisher_fixture_free(&f);
+    assert_false(publisher_reclaim(f->publisher));
 }

@@ -9,9 +9,10 @@ UNIT_TESTS_HAVE_THREADS
 
 /* ---- Tests ---- */
 
-UNIT_TEST(test_before_the_first_sync)
+UNIT_FIXTURE_MADE(setup(TIMEOUT_S * 1000), teardown)
+
+UNIT_TEST_ON(test_before_the_first_sync, struct fixture *f)
 {
-    struct fixture *f = setup(TIMEOUT_S * 1000);
     int fd = client(f, SOCK_DGRAM);
     struct message ours = question(1, "web.cluster.local."), theirs = question(2, "www.test.");
     send_udp(fd, &ours);
@@ -24,12 +25,10 @@ UNIT_TEST(test_before_the_first_sync)
     assert_int_equal(id_of(&m), 2);
     close(fd);
     stop(f);
-    teardown(f);
 }
 
-UNIT_TEST(test_external_names_are_forwarded)
+UNIT_TEST_ON(test_external_names_are_forwarded, struct fixture *f)
 {
-    struct fixture *f = setup(TIMEOUT_S * 1000);
     struct message q = question(0x1234, "WWW.Test.");
     publish(f);
     int udp = client(f, SOCK_DGRAM), tcp = client(f, SOCK_STREAM);
@@ -48,13 +47,11 @@ UNIT_TEST(test_external_names_are_forwarded)
     close(tcp);
     stop(f);
     assert_int_equal(counts(f).deferred, 1);
-    teardown(f);
 }
 
 /* A record that points outside the domain: the CNAME and the nameserver's answer. */
-UNIT_TEST(test_targets_are_looked_up)
+UNIT_TEST_ON(test_targets_are_looked_up, struct fixture *f)
 {
-    struct fixture *f = setup(TIMEOUT_S * 1000);
     struct message q = question(7, "ext.cluster.local.");
     put_host(f, "ext.cluster.local.", "www.test.");
     publish(f);
@@ -69,12 +66,10 @@ UNIT_TEST(test_targets_are_looked_up)
         close(fds[tcp]);
     }
     stop(f);
-    teardown(f);
 }
 
-UNIT_TEST(test_a_dead_nameserver_is_servfail)
+UNIT_TEST_ON(test_a_dead_nameserver_is_servfail, struct fixture *f)
 {
-    struct fixture *f = setup(TIMEOUT_S * 1000);
     struct message q = question(9, "www.test.");
     publish(f);
     int udp = client(f, SOCK_DGRAM), tcp = client(f, SOCK_STREAM);
@@ -92,7 +87,6 @@ UNIT_TEST(test_a_dead_nameserver_is_servfail)
     close(udp);
     close(tcp);
     stop(f);
-    teardown(f);
 }
 
 /* Records below many.cluster.local, one of them an IPv4 address: a short answer to
@@ -113,9 +107,8 @@ static void resolver_put_many(struct fixture *f, unsigned count)
 enum { LONG = 20000, SHORTER = 4000 };
 
 /* The walker answers them. */
-UNIT_TEST(test_long_scans_are_deferred)
+UNIT_TEST_ON(test_long_scans_are_deferred, struct fixture *f)
 {
-    struct fixture *f = setup(TIMEOUT_S * 1000);
     int udp = client(f, SOCK_DGRAM);
     struct message q = question(3, "*.many.cluster.local.");
     resolver_put_many(f, ENGINE_SCAN_MAX + 1);
@@ -127,7 +120,6 @@ UNIT_TEST(test_long_scans_are_deferred)
     stop(f);
     assert_int_equal(counts(f).deferred, 1);
     assert_int_equal(counts(f).refused, 0);
-    teardown(f);
 }
 
 /* In one batch, an answer that takes hundreds of visits delays none that came after it. */
@@ -160,10 +152,9 @@ UNIT_TEST(test_expensive_answers_come_last)
 
 /* One turn of the resolver's loop makes few answers of hundreds of visits; the walker makes the
  * others, and all are the same. */
-UNIT_TEST(test_expensive_answers_of_a_turn)
+UNIT_TEST_ON(test_expensive_answers_of_a_turn, struct fixture *f)
 {
     enum { MANY = 200, QUERIES = 5 * TURN_EXPENSIVE_MAX };
-    struct fixture *f = setup(TIMEOUT_S * 1000);
     struct message q = question(3, "*.many.cluster.local.");
     uint8_t frames[QUERIES * 64];
     struct writer w = writer_of(frames, sizeof(frames));
@@ -185,13 +176,11 @@ UNIT_TEST(test_expensive_answers_of_a_turn)
     query_sums_add(&sums, &resolver_counts(f->resolver)->tcp);
     assert_int_equal(sums.queries, QUERIES);
     assert_in_range(sums.deferred, 1, QUERIES - 1); /* a turn reads what has arrived: mostly all */
-    teardown(f);
 }
 
 /* A walk that finds names of other domains: the nameserver is asked, then it is walked again. */
-UNIT_TEST(test_scans_find_other_domains)
+UNIT_TEST_ON(test_scans_find_other_domains, struct fixture *f)
 {
-    struct fixture *f = setup(TIMEOUT_S * 1000);
     struct message q = question(3, "*.many.cluster.local.");
     resolver_put_many(f, ENGINE_SCAN_MAX + 1);
     put_host(f, "ext.many.cluster.local.", "www.test.");
@@ -207,7 +196,6 @@ UNIT_TEST(test_scans_find_other_domains)
         close(fds[tcp]);
     }
     stop(f);
-    teardown(f);
 }
 
 /* The records point elsewhere when the nameserver replies: its client should ask again, however
@@ -279,10 +267,9 @@ static void put_scans(struct writer *w, unsigned count)
 
 /* Walks first, then a foreign name, all in one segment. Its nameserver is dead, so its reply takes
  * a few loop iterations, but no time of others. */
-UNIT_TEST(test_external_names_do_not_wait_for_scans)
+UNIT_TEST_ON(test_external_names_do_not_wait_for_scans, struct fixture *f)
 {
     enum { SCANS = 10 };
-    struct fixture *f = setup(TIMEOUT_S * 1000);
     struct message external = question(2, "www.test.");
     uint8_t frames[(SCANS + 1) * 64];
     struct writer w = writer_of(frames, sizeof(frames));
@@ -311,15 +298,13 @@ UNIT_TEST(test_external_names_do_not_wait_for_scans)
     assert_in_range(scans_before, 0, SCANS / 2);
     close(tcp);
     stop(f);
-    teardown(f);
 }
 
 /* A client has its part of what may wait: the rest is refused at once, every query gets an answer,
  * and another client still has its own. */
-UNIT_TEST(test_too_many_scans_are_refused)
+UNIT_TEST_ON(test_too_many_scans_are_refused, struct fixture *f)
 {
     enum { MANY = RESOLVER_CLIENT_SCANS_MAX + 500 };
-    struct fixture *f = setup(TIMEOUT_S * 1000);
     struct message scan = question(7, "*.many.cluster.local.");
     struct addr other = {
         .v4 = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK + 1)},
@@ -347,13 +332,11 @@ UNIT_TEST(test_too_many_scans_are_refused)
     close(tcp);
     close(udp);
     stop(f);
-    teardown(f);
 }
 
 /* Pipelined over TCP: immediate answers overtake deferred ones. */
-UNIT_TEST(test_tcp_answers_overtake)
+UNIT_TEST_ON(test_tcp_answers_overtake, struct fixture *f)
 {
-    struct fixture *f = setup(TIMEOUT_S * 1000);
     struct message slow = question(1, "ext.cluster.local."),
                    quick = question(2, "web.cluster.local.");
     put_host(f, "ext.cluster.local.", "www.test.");
@@ -369,7 +352,6 @@ UNIT_TEST(test_tcp_answers_overtake)
     assert_int_equal(id_of(&m), 1);
     close(tcp);
     stop(f);
-    teardown(f);
 }
 
 /* The resolver is not running: the client's share of the ring fills up, then the worker answers
@@ -406,10 +388,9 @@ UNIT_TEST(test_a_full_ring_is_servfail)
 
 /* Half of the places are one client's at most: its further queries are refused, another's are not.
  * The nameserver is silent, and asked once: the questions are the same. */
-UNIT_TEST(test_one_client_leaves_places)
+UNIT_TEST_ON(test_one_client_leaves_places, struct fixture *f)
 {
     enum { SHARE = RESOLVER_IN_HAND_MAX / 2 };
-    struct fixture *f = setup(TIMEOUT_S * 1000);
     struct message q = question(1, "www.test."), other_q = question(2, "www.test.");
     struct addr from;
     publish(f);
@@ -441,14 +422,12 @@ UNIT_TEST(test_one_client_leaves_places)
     close(udp);
     close(tcp);
     stop(f);
-    teardown(f);
 }
 
 /* The same of the places for external names. */
-UNIT_TEST(test_one_client_leaves_lookups)
+UNIT_TEST_ON(test_one_client_leaves_lookups, struct fixture *f)
 {
     enum { SHARE = RESOLVER_LOOKUPS_MAX / 2 };
-    struct fixture *f = setup(TIMEOUT_S * 1000);
     struct message q = question(1, "ext.cluster.local."),
                    other_q = question(2, "ext.cluster.local.");
     struct addr from;
@@ -478,14 +457,12 @@ UNIT_TEST(test_one_client_leaves_lookups)
     close(hog);
     close(udp);
     stop(f);
-    teardown(f);
 }
 
 /* A client's TCP connections may have as many queries deferred as their ring has places. */
-UNIT_TEST(test_one_tcp_client_leaves_places)
+UNIT_TEST_ON(test_one_tcp_client_leaves_places, struct fixture *f)
 {
     enum { CLIENTS = 40, EACH = 128, SENT = CLIENTS * EACH };
-    struct fixture *f = setup(TIMEOUT_S * 1000);
     struct message q = question(1, "www.test.");
     uint8_t frames[EACH * 64];
     struct writer w = writer_of(frames, sizeof(frames));
@@ -517,14 +494,12 @@ UNIT_TEST(test_one_tcp_client_leaves_places)
     }
     close(other);
     stop(f);
-    teardown(f);
 }
 
 /* Longer than any answer needs it: forwarded like a short one. */
-UNIT_TEST(test_a_long_query_is_forwarded)
+UNIT_TEST_ON(test_a_long_query_is_forwarded, struct fixture *f)
 {
     enum { RECORD = 11, ADDRESSES = 4000 };
-    struct fixture *f = setup(TIMEOUT_S * 1000);
     struct message q = question(0x4321, "WWW.Test.");
     size_t data_len = ADDRESSES - q.len - RECORD;
     const uint8_t record[RECORD] = {
@@ -545,13 +520,11 @@ UNIT_TEST(test_a_long_query_is_forwarded)
     assert_memory_equal(m.wire + 12, q.wire + 12, name_end - 12); /* as typed */
     close(tcp);
     stop(f);
-    teardown(f);
 }
 
 /* On stop, queries waiting for a nameserver get SERVFAIL, over both transports. */
-UNIT_TEST(test_stop_answers_what_waits)
+UNIT_TEST_ON(test_stop_answers_what_waits, struct fixture *f)
 {
-    struct fixture *f = setup(TIMEOUT_S * 1000);
     struct message q = question(5, "ext.cluster.local."), other = question(5, "two.cluster.local.");
     struct addr from;
     uint8_t byte;
@@ -571,14 +544,12 @@ UNIT_TEST(test_stop_answers_what_waits)
     assert_int_equal(recv(tcp, &byte, 1, 0), 0);
     close(udp);
     close(tcp);
-    teardown(f);
 }
 
 /* The same of walks that wait for a nameserver, and of those that wait for the walker. */
-UNIT_TEST(test_stop_answers_scans)
+UNIT_TEST_ON(test_stop_answers_scans, struct fixture *f)
 {
     enum { SCANS = 8 };
-    struct fixture *f = setup(TIMEOUT_S * 1000);
     struct message q = question(5, "*.many.cluster.local.");
     uint8_t frames[SCANS * 64], byte;
     struct writer w = writer_of(frames, sizeof(frames));
@@ -604,5 +575,4 @@ UNIT_TEST(test_stop_answers_scans)
     assert_int_equal(recv(tcp, &byte, 1, 0), 0);
     close(udp);
     close(tcp);
-    teardown(f);
 }

@@ -50,6 +50,8 @@ static void resolver_dns64_end(struct fixture *f)
     teardown(f);
 }
 
+UNIT_FIXTURE_MADE(resolver_dns64_begin(with_dns64), resolver_dns64_end)
+
 /* ---- The nameserver ---- */
 
 enum says { NO_DATA, ADDRESS, EXCLUDED, NO_NAME, FAILURE };
@@ -147,7 +149,7 @@ struct row {
 };
 
 /* The nameserver is asked for A only when its answer about AAAA is of no use. */
-UNIT_TEST(test_what_upstream_says)
+UNIT_TEST_ON(test_what_upstream_says, struct fixture *f)
 {
     static const struct row rows[] = {
         {"www.test.", NO_DATA, ADDRESS, 2,
@@ -173,7 +175,6 @@ UNIT_TEST(test_what_upstream_says)
         {"own.cluster.local.", NO_DATA, ADDRESS, 0,
          "NOERROR qr aa rd ra\n? own.cluster.local. IN AAAA\n! cluster.local. "},
     };
-    struct fixture *f = resolver_dns64_begin(with_dns64);
     for (unsigned i = 0; i < 2 * ARRAY_LEN(rows); i++) {
         const struct row *row = &rows[i / 2];
         const bool tcp = i % 2;
@@ -190,7 +191,6 @@ UNIT_TEST(test_what_upstream_says)
         assert_no_more_questions(f);
         close(fd);
     }
-    resolver_dns64_end(f);
 }
 
 /* Caches upstream's answers, of which the addresses are made anew. */
@@ -214,10 +214,9 @@ UNIT_TEST(test_with_a_cache)
 }
 
 /* A client that sets DO and CD validates by itself, so it gets what upstream said. */
-UNIT_TEST(test_validating_clients)
+UNIT_TEST_ON(test_validating_clients, struct fixture *f)
 {
     static const uint8_t opt[] = {0, 0, 41, 0x04, 0xd0, 0, 0, 0x80, 0, 0, 0};
-    struct fixture *f = resolver_dns64_begin(with_dns64);
     for (int has_cd = 0; has_cd < 2; has_cd++) {
         struct message q = question_of_type("www.test.", AAAA);
         memcpy(q.wire + q.len, opt, sizeof(opt));
@@ -236,15 +235,13 @@ UNIT_TEST(test_validating_clients)
         assert_no_more_questions(f);
         close(fd);
     }
-    resolver_dns64_end(f);
 }
 
 /* The reverse name of a made address leads to that of its IPv4 address (RFC 6147 5.3.1). */
-UNIT_TEST(test_reverse_names)
+UNIT_TEST_ON(test_reverse_names, struct fixture *f)
 {
     static const char want[] = "NOERROR qr rd ra\n? " PTR_MADE " IN PTR\n= " PTR_MADE;
     const struct message q = question_of_type(PTR_MADE, PTR);
-    struct fixture *f = resolver_dns64_begin(with_dns64);
     int fd = client(f, SOCK_DGRAM);
     send_udp(fd, &q);
     assert_int_equal(say_as_upstream(f, "80.2.0.192.in-addr.arpa.", ADDRESS, ADDRESS), PTR);
@@ -254,5 +251,4 @@ UNIT_TEST(test_reverse_names)
     assert_non_null(strstr(got, "\n= 80.2.0.192.in-addr.arpa. 60 PTR x.test."));
     assert_no_more_questions(f);
     close(fd);
-    resolver_dns64_end(f);
 }

@@ -27,6 +27,8 @@ static struct fixture *setup_signed(void)
     return f;
 }
 
+UNIT_FIXTURE_MADE(setup_signed(), teardown)
+
 static struct message signed_question(uint16_t id, const char *name_text)
 {
     static const uint8_t opt[] = {0, 0, 41, 0x10, 0, 0, 0, 0x80, 0, 0, 0};
@@ -73,9 +75,8 @@ static uint64_t signers_refused(const struct fixture *f)
 }
 
 /* The workers never make one; what is kept they give themselves. */
-UNIT_TEST(test_made_once)
+UNIT_TEST_ON(test_made_once, struct fixture *f)
 {
-    struct fixture *f = setup_signed();
     int udp, tcp;
     start_threads(f);
     udp = client(f, SOCK_DGRAM);
@@ -103,13 +104,11 @@ UNIT_TEST(test_made_once)
     close(udp);
     close(tcp);
     stop(f);
-    teardown(f);
 }
 
 /* Our part of an answer that a nameserver has the rest of. */
-UNIT_TEST(test_with_a_target_elsewhere)
+UNIT_TEST_ON(test_with_a_target_elsewhere, struct fixture *f)
 {
-    struct fixture *f = setup_signed();
     int udp, tcp;
     start_threads(f);
     udp = client(f, SOCK_DGRAM);
@@ -130,7 +129,6 @@ UNIT_TEST(test_with_a_target_elsewhere)
     close(udp);
     close(tcp);
     stop(f);
-    teardown(f);
 }
 
 static void send_flood(int fd, unsigned round)
@@ -144,9 +142,8 @@ static void send_flood(int fd, unsigned round)
 }
 
 /* A query that the signers have no place for is dropped over UDP; another client has its turn. */
-UNIT_TEST(test_a_flood_takes_nothing_from_others)
+UNIT_TEST_ON(test_a_flood_takes_nothing_from_others, struct fixture *f)
 {
-    struct fixture *f = setup_signed();
     start_threads(f);
     int hostile = client_from(f, "127.0.0.66", SOCK_DGRAM), other = client(f, SOCK_DGRAM);
     int tcp = client(f, SOCK_STREAM);
@@ -172,13 +169,11 @@ UNIT_TEST(test_a_flood_takes_nothing_from_others)
     close(other);
     close(tcp);
     stop(f);
-    teardown(f);
 }
 
 /* One client has half of the places; beyond, its queries are as good as lost. */
-UNIT_TEST(test_limits)
+UNIT_TEST_ON(test_limits, struct fixture *f)
 {
-    struct fixture *f = setup_signed();
     const struct addr from = loopback_addr(9);
     char name[64];
     const struct deferred_origin origin = {.to = udp_server_reply_to(f->udp[0])};
@@ -200,7 +195,6 @@ UNIT_TEST(test_limits)
     assert_int_equal(counter_get(&resolver_counts(f->resolver)->udp.rcodes[NXDOMAIN]) +
                          signers_refused(f),
                      RESOLVER_SIGNS_MAX);
-    teardown(f);
 }
 
 /* Too late: the client has asked again. */

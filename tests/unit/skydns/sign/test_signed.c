@@ -181,6 +181,8 @@ static void free_bed(struct bed *bed)
     free(bed);
 }
 
+UNIT_FIXTURE_MADE(new_bed(ENGINE_SCHEMA_KUBERNETES), free_bed)
+
 /* Names that the engine without DO says exist. */
 static void find_existing(struct bed *bed)
 {
@@ -328,13 +330,12 @@ static unsigned signed_count_of(const char *text, const char *mark)
 }
 
 /* Whatever the size, a reply is whole, without additional records, or empty. */
-UNIT_TEST(limits)
+UNIT_TEST_ON(limits, struct bed *bed)
 {
     static const char *const questions[] = {
         "_p._tcp.many.default.svc.cluster.local. SRV", "many.default.svc.cluster.local. A",
         "two.default.svc.cluster.local. AAAA", "nope.default.svc.cluster.local. A",
         "x.y.z.nope.cluster.local. TXT"};
-    struct bed *bed = new_bed(ENGINE_SCHEMA_KUBERNETES);
     struct fixture *f = bed->f;
     unsigned whole = 0, without = 0, cut = 0;
     signed_put_many(f, 3);
@@ -356,14 +357,12 @@ UNIT_TEST(limits)
         }
     }
     assert_true(whole > 0 && without > whole && cut > 0);
-    free_bed(bed);
 }
 
 /* Over TCP: all that validators verify in good time, else no additional records, else a part
  * without signatures, and TC. */
-UNIT_TEST(large)
+UNIT_TEST_ON(large, struct bed *bed)
 {
-    struct bed *bed = new_bed(ENGINE_SCHEMA_KUBERNETES);
     struct fixture *f = bed->f;
     signed_use_keys(bed);
     f->may_sign = f->may_scan = true;
@@ -385,18 +384,16 @@ UNIT_TEST(large)
     signed_put_many(f, 1200);
     want_signed(bed, "many.default.svc.cluster.local. A edns=1232 do tcp");
     assert_int_equal(signed_count_of(f->text, " A 10.2."), 1200);
-    free_bed(bed);
 }
 
 /* More than validators can verify, and more than a message holds: a choice, signed, without TC, for
  * which there would be no larger message. */
-UNIT_TEST(choices)
+UNIT_TEST_ON(choices, struct bed *bed)
 {
     static const char *const questions[] = {
         "_p._tcp.many.default.svc.cluster.local. SRV edns=1232 do tcp",
         "many.default.svc.cluster.local. A edns=1232 do tcp",
         "to-many.default.svc.cluster.local. A edns=1232 do tcp"};
-    struct bed *bed = new_bed(ENGINE_SCHEMA_KUBERNETES);
     struct fixture *f = bed->f;
     signed_put_many(f, 5000);
     fixture_put(f,
@@ -416,12 +413,11 @@ UNIT_TEST(choices)
     }
     fixture_ask(f, "many.default.svc.cluster.local. A edns=1232 do");
     assert_int_equal(strncmp(f->text, "NOERROR qr aa tc rd ra", 22), 0);
-    free_bed(bed);
 }
 
 /* CNAMEs to what answers questions for itself alone: they are signed, and their end is not denied.
  */
-UNIT_TEST(open_ends)
+UNIT_TEST_ON(open_ends, struct bed *bed)
 {
     static const struct fixture_key aliases[] = {
         {"local/cluster/svc/default/to-top", "{'host':'cluster.local'}"},
@@ -436,7 +432,6 @@ UNIT_TEST(open_ends)
         "to-plain.default.svc.cluster.local. DS",     "to-local.default.svc.cluster.local. A",
         "to-local.default.svc.cluster.local. TYPE65",
     };
-    struct bed *bed = new_bed(ENGINE_SCHEMA_KUBERNETES);
     struct fixture *f = bed->f;
     fixture_put(f, aliases, COUNT(aliases));
     f->config.settings.local = fixture_name("web.default.svc.cluster.local.");
@@ -455,13 +450,11 @@ UNIT_TEST(open_ends)
     bed->check.may_be_open = false;
     want_signed(bed, "to-sub.default.svc.cluster.local. TXT edns=1232 do");
     assert_int_equal(signed_count_of(f->text, "NSEC"), 2); /* it and its signature */
-    free_bed(bed);
 }
 
 /* The eighth alias of a chain is the last one that is followed; what its target lacks is denied. */
-UNIT_TEST(longest_chain)
+UNIT_TEST_ON(longest_chain, struct bed *bed)
 {
-    struct bed *bed = new_bed(ENGINE_SCHEMA_KUBERNETES);
     struct fixture *f = bed->f;
     for (int i = 0; i < 8; i++) {
         char key[60], value[80];
@@ -478,5 +471,4 @@ UNIT_TEST(longest_chain)
     assert_int_equal(signed_count_of(f->text, " A 10.0.0.8"), 1);
     want_signed(bed, "link-0.default.svc.cluster.local. AAAA edns=1232 do tcp");
     assert_int_equal(signed_count_of(f->text, " NSEC "), 2); /* it and its signature */
-    free_bed(bed);
 }

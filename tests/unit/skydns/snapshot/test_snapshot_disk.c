@@ -143,9 +143,9 @@ static void fill_disk(const struct bed *bed)
     REQUIRE(free_blocks(bed) == before);
 }
 
-UNIT_TEST(test_full_disk)
+UNIT_TEST_ON(test_full_disk, struct bed *bed)
 {
-    run_inside(*state, fill_disk);
+    run_inside(bed, fill_disk);
 }
 
 static void close_folder(const struct bed *bed)
@@ -175,7 +175,7 @@ static void close_folder(const struct bed *bed)
     REQUIRE(snapshot_disk_has_revision(bed, 1) && access(temporary, F_OK) != 0);
 }
 
-UNIT_TEST(test_closed_folder)
+UNIT_TEST_ON(test_closed_folder, struct bed *bed)
 {
-    run_inside(*state, close_folder);
+    run_inside(bed, close_folder);
 }

@@ -192,6 +192,13 @@ static void snapshot_writer_fixture_free(struct fixture *f)
     ev_loop_destroy(f->loop);
 }
 
+static void snapshot_writer_set_up(struct fixture *f)
+{
+    fixture_init(f, write_slowly);
+}
+
+UNIT_FIXTURE(struct fixture, snapshot_writer_set_up, snapshot_writer_fixture_free)
+
 static void run_until_written(struct fixture *f, unsigned count)
 {
     while (f->written < count) {
@@ -199,76 +206,64 @@ static void run_until_written(struct fixture *f, unsigned count)
     }
 }
 
-UNIT_TEST(test_writes)
+UNIT_TEST_ON(test_writes, struct fixture *f)
 {
-    struct fixture f;
-    fixture_init(&f, write_slowly);
-    assert_false(snapshot_writer_is_busy(f.writer));
-    snapshot_writer_begin(&f);
-    snapshot_writer_publish(&f); /* the version that is written is the one before */
+    assert_false(snapshot_writer_is_busy(f->writer));
+    snapshot_writer_begin(f);
+    snapshot_writer_publish(f); /* the version that is written is the one before */
     at_once();
-    run_until_written(&f, 1);
-    assert_int_equal(f.failed, 0);
-    assert_int_equal(f.bytes, BYTES);
-    assert_int_equal(f.header_revision, 1);
+    run_until_written(f, 1);
+    assert_int_equal(f->failed, 0);
+    assert_int_equal(f->bytes, BYTES);
+    assert_int_equal(f->header_revision, 1);
     assert_int_equal(disk.revision, 1);
     assert_int_equal(disk.section, 7);
     assert_string_equal(disk.path, path);
     assert_false(disk.is_cancelled);
-    snapshot_writer_fixture_free(&f);
 }
 
 /* A worker's share of the processor, and signals, are not for this thread. */
-UNIT_TEST(test_thread_stays_behind)
+UNIT_TEST_ON(test_thread_stays_behind, struct fixture *f)
 {
-    struct fixture f;
     int before = getpriority(PRIO_PROCESS, 0);
-    fixture_init(&f, write_slowly);
-    snapshot_writer_begin(&f);
+    snapshot_writer_begin(f);
     at_once();
-    run_until_written(&f, 1);
+    run_until_written(f, 1);
     assert_int_equal(disk.priority, 5);
     assert_int_equal(disk.policy, SCHED_BATCH);
     assert_false(disk.had_signals);
     assert_int_equal(getpriority(PRIO_PROCESS, 0), before);
-    snapshot_writer_fixture_free(&f);
 }
 
-UNIT_TEST(test_failure_is_told)
+UNIT_TEST_ON(test_failure_is_told, struct fixture *f)
 {
-    struct fixture f;
-    fixture_init(&f, write_slowly);
     disk.result = -ENOSPC;
-    snapshot_writer_begin(&f);
+    snapshot_writer_begin(f);
     at_once();
-    run_until_written(&f, 1);
-    assert_int_equal(f.failed, 1);
-    assert_int_equal(f.bytes, 0);
-    assert_string_equal(f.error, "write snapshot: No space left on device");
+    run_until_written(f, 1);
+    assert_int_equal(f->failed, 1);
+    assert_int_equal(f->bytes, 0);
+    assert_string_equal(f->error, "write snapshot: No space left on device");
     disk.result = 0;
-    snapshot_writer_begin(&f);
+    snapshot_writer_begin(f);
     at_once();
-    run_until_written(&f, 2);
-    assert_int_equal(f.failed, 1);
-    snapshot_writer_fixture_free(&f);
+    run_until_written(f, 2);
+    assert_int_equal(f->failed, 1);
 }
 
-UNIT_TEST(test_one_at_a_time)
+UNIT_TEST_ON(test_one_at_a_time, struct fixture *f)
 {
-    struct fixture f;
-    fixture_init(&f, write_slowly);
-    snapshot_writer_begin(&f);
-    struct snapshot_image image = image_of(&f);
-    assert_false(snapshot_writer_write(f.writer, &image));
+    snapshot_writer_begin(f);
+    struct snapshot_image image = image_of(f);
+    assert_false(snapshot_writer_write(f->writer, &image));
     assert_non_null(image.sections[SNAPSHOT_LEASES].data);
-    publisher_unpin(f.publisher, image.store);
+    publisher_unpin(f->publisher, image.store);
     snapshot_image_fini(&image);
-    f.wants_next = true; /* from `written` itself */
+    f->wants_next = true; /* from `written` itself */
     at_once();
     at_once();
-    run_until_written(&f, 2);
-    assert_int_equal(f.failed, 0);
-    snapshot_writer_fixture_free(&f);
+    run_until_written(f, 2);
+    assert_int_equal(f->failed, 0);
 }
 
 /* All places are taken, but for the one of the image. */
@@ -284,44 +279,38 @@ static void take_other_pins(struct fixture *f, const struct store *pinned[PUBLIS
 }
 
 /* The version is needed until it is encoded, not until the disk has it. */
-UNIT_TEST(test_unpins_before_the_disk_is_done)
+UNIT_TEST_ON(test_unpins_before_the_disk_is_done, struct fixture *f)
 {
-    struct fixture f;
     const struct store *pinned[PUBLISHER_PINS_MAX];
-    fixture_init(&f, write_slowly);
-    snapshot_writer_begin(&f);
-    take_other_pins(&f, pinned);
+    snapshot_writer_begin(f);
+    take_other_pins(f, pinned);
     (void)sem_post(&disk.may_encode);
-    while (!(pinned[0] = publisher_pin(f.publisher))) {
-        ev_run(f.loop, EVRUN_ONCE);
+    while (!(pinned[0] = publisher_pin(f->publisher))) {
+        ev_run(f->loop, EVRUN_ONCE);
     }
-    assert_true(snapshot_writer_is_busy(f.writer));
-    assert_int_equal(f.written, 0);
+    assert_true(snapshot_writer_is_busy(f->writer));
+    assert_int_equal(f->written, 0);
     assert_int_equal(disk.revision, 1);
     (void)sem_post(&disk.may_sync);
-    run_until_written(&f, 1);
+    run_until_written(f, 1);
     for (int i = 0; i < PUBLISHER_PINS_MAX; i++) {
-        publisher_unpin(f.publisher, pinned[i]);
+        publisher_unpin(f->publisher, pinned[i]);
     }
-    snapshot_writer_fixture_free(&f);
 }
 
 /* Memory that the pin held is freed although nobody publishes any more. */
-UNIT_TEST(test_reclaims_what_was_pinned)
+UNIT_TEST_ON(test_reclaims_what_was_pinned, struct fixture *f)
 {
-    struct fixture f;
-    fixture_init(&f, write_slowly);
-    struct publisher_reader *reader = publisher_reader_new(f.publisher);
-    snapshot_writer_begin(&f);
+    struct publisher_reader *reader = publisher_reader_new(f->publisher);
+    snapshot_writer_begin(f);
     assert_non_null(publisher_enter(reader));
-    snapshot_writer_publish(&f);
+    snapshot_writer_publish(f);
     at_once();
-    run_until_written(&f, 1);
-    assert_true(publisher_reclaim(f.publisher)); /* waits for the reader */
+    run_until_written(f, 1);
+    assert_true(publisher_reclaim(f->publisher)); /* waits for the reader */
     publisher_leave(reader);
-    ev_run(f.loop, EVRUN_ONCE); /* the writer's timer */
-    assert_false(publisher_reclaim(f.publisher));
-    snapshot_writer_fixture_free(&f);
+    ev_run(f->loop, EVRUN_ONCE); /* the writer's timer */
+    assert_false(publisher_reclaim(f->publisher));
 }
 
 UNIT_TEST(test_free_cancels)
@@ -354,22 +343,19 @@ UNIT_TEST(test_free_waits_for_the_disk)
     assert_false(disk.is_cancelled);
 }
 
-UNIT_TEST(test_wait)
+UNIT_TEST_ON(test_wait, struct fixture *f)
 {
-    struct fixture f;
-    fixture_init(&f, write_slowly);
-    assert_true(snapshot_writer_wait(f.writer, 0)); /* for nothing */
-    snapshot_writer_begin(&f);
-    assert_false(snapshot_writer_wait(f.writer, 1));
-    assert_int_equal(f.written, 0);
+    assert_true(snapshot_writer_wait(f->writer, 0)); /* for nothing */
+    snapshot_writer_begin(f);
+    assert_false(snapshot_writer_wait(f->writer, 1));
+    assert_int_equal(f->written, 0);
     at_once();
-    assert_true(snapshot_writer_wait(f.writer, TIMEOUT_MS));
-    assert_int_equal(f.written, 1);
-    assert_int_equal(f.failed, 0);
-    assert_int_equal(f.bytes, BYTES);
-    ev_run(f.loop, EVRUN_NOWAIT); /* nothing is told twice */
-    assert_int_equal(f.written, 1);
-    snapshot_writer_fixture_free(&f);
+    assert_true(snapshot_writer_wait(f->writer, TIMEOUT_MS));
+    assert_int_equal(f->written, 1);
+    assert_int_equal(f->failed, 0);
+    assert_int_equal(f->bytes, BYTES);
+    ev_run(f->loop, EVRUN_NOWAIT); /* nothing is told twice */
+    assert_int_equal(f->written, 1);
 }
 
 /* The end of the program does not wait for it any longer; the thread ends by itself. */

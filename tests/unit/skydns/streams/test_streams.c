@@ -80,6 +80,8 @@ static void streams_teardown(struct streams_bed *b)
     free(b);
 }
 
+UNIT_FIXTURE_MADE(streams_setup(), streams_teardown)
+
 static int streams_connect_to(const struct streams_bed *b, enum engine_transport transport)
 {
     int fd = patient_socket(SOCK_STREAM);
@@ -107,9 +109,8 @@ static uint64_t streams_answered(const struct streams_bed *b, enum engine_transp
 UNIT_TESTS_ONCE(make_certificates, remove_certificates)
 UNIT_TESTS_HAVE_THREADS
 
-UNIT_TEST(test_answers_at_once)
+UNIT_TEST_ON(test_answers_at_once, struct streams_bed *b)
 {
-    struct streams_bed *b = streams_setup();
     put_host(b->f, "web.cluster.local.", "10.1.0.1");
     publish(b->f);
     int tls = streams_connect_to(b, ENGINE_TLS), grpc = streams_connect_to(b, ENGINE_GRPC);
@@ -136,13 +137,11 @@ UNIT_TEST(test_answers_at_once)
     query_sums_add(&sums, &streams_counts(b->streams)->queries[ENGINE_TLS]);
     assert_int_equal(counter_get(&sums.skydns.systems[SKYDNS_AUTH].requests), 1);
     assert_int_equal(counter_get(&resolver_counts(b->f->resolver)->tcp.answered), 0);
-    streams_teardown(b);
 }
 
 /* Two connections ask for two foreign names; each gets its own, padded if it asked for that. */
-UNIT_TEST(test_late_answers)
+UNIT_TEST_ON(test_late_answers, struct streams_bed *b)
 {
-    struct streams_bed *b = streams_setup();
     struct message first = streams_padded(1, "one.test."), second = question(2, "two.test.");
     publish(b->f);
     int fds[] = {streams_connect_to(b, ENGINE_TLS), streams_connect_to(b, ENGINE_GRPC)};
@@ -168,14 +167,12 @@ UNIT_TEST(test_late_answers)
     assert_int_equal(counter_get(&counts->queries[ENGINE_GRPC].deferred), 1);
     assert_int_equal(counter_get(&resolver_counts(b->f->resolver)->udp.rcodes[NOERROR]), 0);
     assert_int_equal(counter_get(&resolver_counts(b->f->resolver)->tcp.rcodes[NOERROR]), 0);
-    streams_teardown(b);
 }
 
 /* Expensive answers beyond a turn's come from the walker; all are the same. */
-UNIT_TEST(test_long_scans)
+UNIT_TEST_ON(test_long_scans, struct streams_bed *b)
 {
     enum { MANY = 600, QUERIES = 12 };
-    struct streams_bed *b = streams_setup();
     struct message q = question(3, "*.many.cluster.local.");
     for (unsigned i = 0; i < MANY; i++) {
         char name[64], host[32];
@@ -198,14 +195,12 @@ UNIT_TEST(test_long_scans)
     streams_stop_all(b);
     assert_int_equal(counter_get(&streams_counts(b->streams)->queries[ENGINE_TLS].deferred),
                      QUERIES);
-    streams_teardown(b);
 }
 
 /* More than one turn's worth in the inbox at once: the nameserver's one reply answers them all. */
-UNIT_TEST(test_many_late_answers)
+UNIT_TEST_ON(test_many_late_answers, struct streams_bed *b)
 {
     enum { QUERIES = 100, FDS = 4 };
-    struct streams_bed *b = streams_setup();
     int fds[FDS];
     publish(b->f);
     for (int i = 0; i < FDS; i++) {
@@ -229,13 +224,11 @@ UNIT_TEST(test_many_late_answers)
         close(fds[i]);
     }
     streams_stop_all(b);
-    streams_teardown(b);
 }
 
 /* The client is gone when its answer comes. */
-UNIT_TEST(test_an_answer_to_nobody)
+UNIT_TEST_ON(test_an_answer_to_nobody, struct streams_bed *b)
 {
-    struct streams_bed *b = streams_setup();
     const struct linger at_once = {.l_onoff = 1};
     struct message q = question(1, "one.test.");
     struct addr from;
@@ -253,14 +246,12 @@ UNIT_TEST(test_an_answer_to_nobody)
                      asked.len);
     wait_in_hand(b->f, 0);
     streams_stop_all(b);
-    streams_teardown(b);
 }
 
 /* On stop, a query that waits for a nameserver is still answered, if that replies in time; then the
  * connections close. */
-UNIT_TEST(test_drain)
+UNIT_TEST_ON(test_drain, struct streams_bed *b)
 {
-    struct streams_bed *b = streams_setup();
     struct message late = question(1, "one.test."), at_once = question(2, "web.cluster.local.");
     struct addr from;
     int unacknowledged;
@@ -291,7 +282,6 @@ UNIT_TEST(test_drain)
     close(fd);
     close(idle);
     stop(b->f);
-    streams_teardown(b);
 }
 
 /* A nameserver that never replies holds up nothing for longer than the drain. */
@@ -401,9 +391,8 @@ UNIT_TEST(test_over_tls)
     streams_teardown(b);
 }
 
-UNIT_TEST(test_never_started)
+UNIT_TEST_ON(test_never_started, struct streams_bed *b)
 {
-    struct streams_bed *b = streams_setup();
     struct streams *streams;
     struct listen_socket socket;
     struct addr address;
@@ -427,5 +416,4 @@ UNIT_TEST(test_never_started)
     engine_free(engine);
     streams_free(NULL);
     streams_stop_all(b);
-    streams_teardown(b);
 }

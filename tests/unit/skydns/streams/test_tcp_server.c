@@ -13,12 +13,13 @@ static struct tcp_bed *tcp_server_setup(size_t connections_max, uint32_t idle_ms
         .connections = connections_max, .buffers = TCP_BUFFERS_MAX, .idle_ms = idle_ms});
 }
 
+UNIT_FIXTURE_MADE(tcp_server_setup(4, IDLE_MS), teardown)
+
 /* Three queries, split in two at every offset. */
-UNIT_TEST(test_split_anywhere)
+UNIT_TEST_ON(test_split_anywhere, struct tcp_bed *f)
 {
     static const char bytes[] = "\0\3e-1\0\5e-two\0\7e-three";
     const size_t len = sizeof(bytes) - 1;
-    struct tcp_bed *f = tcp_server_setup(4, IDLE_MS);
     for (size_t cut = 1; cut < len; cut++) {
         int fd = connect_client(f);
         send_all(fd, bytes, cut);
@@ -31,13 +32,11 @@ UNIT_TEST(test_split_anywhere)
         close(fd);
         wait_for_connections(f, 0);
     }
-    teardown(f);
 }
 
-UNIT_TEST(test_byte_by_byte)
+UNIT_TEST_ON(test_byte_by_byte, struct tcp_bed *f)
 {
     static const char bytes[] = "\0\3e-1\0\5e-two";
-    struct tcp_bed *f = tcp_server_setup(4, IDLE_MS);
     int fd = connect_client(f);
     for (size_t i = 0; i < sizeof(bytes) - 1; i++) {
         send_all(fd, bytes + i, 1);
@@ -46,26 +45,22 @@ UNIT_TEST(test_byte_by_byte)
     assert_frame(f, fd, "e-1");
     assert_frame(f, fd, "e-two");
     close(fd);
-    teardown(f);
 }
 
-UNIT_TEST(test_empty_and_unanswered_frames)
+UNIT_TEST_ON(test_empty_and_unanswered_frames, struct tcp_bed *f)
 {
     static const char bytes[] = "\0\0\0\2s!\0\2e!";
-    struct tcp_bed *f = tcp_server_setup(4, IDLE_MS);
     int fd = connect_client(f);
     send_all(fd, bytes, sizeof(bytes) - 1);
     assert_frame(f, fd, "e!");
     assert_int_equal(f->queries, 3);
     close(fd);
-    teardown(f);
 }
 
 /* The largest frame, in whatever pieces the socket accepts. */
-UNIT_TEST(test_largest_query)
+UNIT_TEST_ON(test_largest_query, struct tcp_bed *f)
 {
     enum { LARGEST = 65535 };
-    struct tcp_bed *f = tcp_server_setup(4, IDLE_MS);
     uint8_t *frame = malloc(2 + LARGEST), *back = malloc(2 + LARGEST);
     int fd = connect_client(f);
     memset(frame, ECHO, 2 + LARGEST);
@@ -76,14 +71,12 @@ UNIT_TEST(test_largest_query)
     close(fd);
     free(frame);
     free(back);
-    teardown(f);
 }
 
 /* Late answers overtake each other; immediate ones overtake them all. */
-UNIT_TEST(test_late_answers_in_any_order)
+UNIT_TEST_ON(test_late_answers_in_any_order, struct tcp_bed *f)
 {
     static const char bytes[] = "\0\2l1\0\2l2\0\2e3";
-    struct tcp_bed *f = tcp_server_setup(4, IDLE_MS);
     int fd = connect_client(f);
     send_all(fd, bytes, sizeof(bytes) - 1);
     assert_frame(f, fd, "e3");
@@ -94,7 +87,6 @@ UNIT_TEST(test_late_answers_in_any_order)
     assert_frame(f, fd, "two");
     assert_frame(f, fd, "one");
     close(fd);
-    teardown(f);
 }
 
 /* A reused slot: the answer to its former connection is dropped. */
@@ -122,9 +114,8 @@ UNIT_TEST(test_a_late_answer_never_reaches_another_client)
 }
 
 /* The client has shut down its sending side, yet gets its answers; then the connection closes. */
-UNIT_TEST(test_half_closed_clients_are_answered)
+UNIT_TEST_ON(test_half_closed_clients_are_answered, struct tcp_bed *f)
 {
-    struct tcp_bed *f = tcp_server_setup(4, IDLE_MS);
     int fd = connect_client(f);
     send_all(fd, "\0\2l1\0\2e2\0\7part", 14);
     assert_int_equal(shutdown(fd, SHUT_WR), 0);
@@ -133,15 +124,13 @@ UNIT_TEST(test_half_closed_clients_are_answered)
     assert_frame(f, fd, "late");
     assert_closed(f, fd);
     wait_for_connections(f, 0);
-    teardown(f);
 }
 
 /* 64 answers of 64 KB to one read: far more than sockets hold. None is computed before the client
  * has read the previous ones, and all arrive. */
-UNIT_TEST(test_a_slow_client_is_read_from_no_more)
+UNIT_TEST_ON(test_a_slow_client_is_read_from_no_more, struct tcp_bed *f)
 {
     enum { ANSWERS = 64, FRAME = 2 + ENGINE_REPLY_MAX };
-    struct tcp_bed *f = tcp_server_setup(4, IDLE_MS);
     uint8_t *frame = malloc(FRAME);
     int fd = connect_client(f);
     for (int i = 0; i < ANSWERS; i++) {
@@ -162,17 +151,15 @@ UNIT_TEST(test_a_slow_client_is_read_from_no_more)
     assert_frame(f, fd, "e!");
     close(fd);
     free(frame);
-    teardown(f);
 }
 
 /* A segment of many queries has only some answered before another client's turn; none is lost,
  * although the client sends nothing more. */
-UNIT_TEST(test_others_get_their_turn)
+UNIT_TEST_ON(test_others_get_their_turn, struct tcp_bed *f)
 {
     enum { MANY = 2000 };
     static const uint8_t query[] = {0, 1, ECHO};
     uint8_t queries[MANY * sizeof(query)], answers[sizeof(queries)];
-    struct tcp_bed *f = tcp_server_setup(4, IDLE_MS);
     int busy = connect_client(f), other = connect_client(f);
     wait_for_connections(f, 2);
     for (size_t i = 0; i < MANY; i++) {
@@ -187,15 +174,13 @@ UNIT_TEST(test_others_get_their_turn)
     assert_memory_equal(answers, queries, sizeof(answers));
     assert_closed(f, busy);
     close(other);
-    teardown(f);
 }
 
 /* Late answers are buffered up to the limit for a client that does not read; then it is
  * disconnected. */
-UNIT_TEST(test_output_limit)
+UNIT_TEST_ON(test_output_limit, struct tcp_bed *f)
 {
     static uint8_t reply[ENGINE_REPLY_MAX];
-    struct tcp_bed *f = tcp_server_setup(4, IDLE_MS);
     int fd = connect_client(f);
     bool there = true;
     size_t given = 0;
@@ -209,7 +194,6 @@ UNIT_TEST(test_output_limit)
     assert_true(given > TCP_OUTPUT_MAX);
     assert_int_equal(tcp_server_connections(f->server), 0);
     close(fd);
-    teardown(f);
 }
 
 UNIT_TEST(test_connection_limit)
@@ -276,9 +260,8 @@ UNIT_TEST(test_an_idle_client_with_unread_answers_is_closed)
 }
 
 /* Queries that have arrived are answered, those in flight are awaited, nothing new is accepted. */
-UNIT_TEST(test_drain)
+UNIT_TEST_ON(test_drain, struct tcp_bed *f)
 {
-    struct tcp_bed *f = tcp_server_setup(4, IDLE_MS);
     int idle = connect_client(f), unread = connect_client(f), waiting = connect_client(f);
     wait_for_connections(f, 3);
     send_all(waiting, "\0\2l1", 4);
@@ -296,15 +279,13 @@ UNIT_TEST(test_drain)
     assert_int_equal(tcp_server_connections(f->server), 0);
     assert_frame(f, waiting, "x");
     assert_closed(f, waiting);
-    teardown(f);
 }
 
 /* More than a single read. Whatever the server's kernel has acknowledged has arrived. */
-UNIT_TEST(test_drain_answers_all_that_has_arrived)
+UNIT_TEST_ON(test_drain_answers_all_that_has_arrived, struct tcp_bed *f)
 {
     static const uint8_t query[] = {0, 1, ECHO};
     static uint8_t queries[100000 * sizeof(query)];
-    struct tcp_bed *f = tcp_server_setup(4, IDLE_MS);
     int fd = connect_client(f), unacknowledged;
     uint8_t answer_frame[sizeof(query)];
     wait_for_connections(f, 1);
@@ -323,7 +304,6 @@ UNIT_TEST(test_drain_answers_all_that_has_arrived)
     }
     wait_for_connections(f, 0);
     close(fd);
-    teardown(f);
 }
 
 /* Connections in the backlog, not accepted yet, get their answers; idle ones do not keep them
@@ -502,9 +482,8 @@ static void ask_for_a_late_one(struct tcp_bed *f, int fd)
 
 /* After many connections that asked once, one that asks again is answered, and so is one that
  * stays; whether they are watched right after the first answer only affects their cost. */
-UNIT_TEST(test_who_stays_though_others_left)
+UNIT_TEST_ON(test_who_stays_though_others_left, struct tcp_bed *f)
 {
-    struct tcp_bed *f = tcp_server_setup(4, IDLE_MS);
     for (int is_late_first = 0; is_late_first < 2; is_late_first++) {
         ask_often(f);
         int fd = connect_client(f);
@@ -519,7 +498,6 @@ UNIT_TEST(test_who_stays_though_others_left)
         close(fd);
         wait_for_connections(f, 0);
     }
-    teardown(f);
 }
 
 /* Its slot is reused while it is not watched: the new connection is answered. */
@@ -543,9 +521,8 @@ UNIT_TEST(test_who_was_expected_to_leave_gives_way)
 }
 
 /* Drained while not watched: still closed. */
-UNIT_TEST(test_drain_closes_who_was_expected_to_leave)
+UNIT_TEST_ON(test_drain_closes_who_was_expected_to_leave, struct tcp_bed *f)
 {
-    struct tcp_bed *f = tcp_server_setup(4, IDLE_MS);
     ask_often(f);
     int fd = connect_client(f);
     send_all(fd, "\0\3e-1", 5);
@@ -553,5 +530,4 @@ UNIT_TEST(test_drain_closes_who_was_expected_to_leave)
     tcp_server_drain(f->server);
     assert_frame(f, fd, "e-1");
     assert_closed(f, fd);
-    teardown(f);
 }

@@ -151,6 +151,8 @@ static void tcp_stream_finish(struct tcp_bed *f)
     assert_int_equal(open_count, close_count);
 }
 
+UNIT_FIXTURE_MADE(tcp_stream_setup(false), tcp_stream_finish)
+
 static void assert_text(struct tcp_bed *f, int fd, const char *want)
 {
     char text[256] = "";
@@ -167,10 +169,9 @@ static void tcp_stream_say(int fd, const char *text)
 /* ---- Tests ---- */
 
 /* Queries split at any byte: what is not taken comes again. */
-UNIT_TEST(test_split_anywhere)
+UNIT_TEST_ON(test_split_anywhere, struct tcp_bed *f)
 {
     static const char bytes[] = "e-1\ne-two\ns\ne-three\n";
-    struct tcp_bed *f = tcp_stream_setup(false);
     for (size_t cut = 1; cut + 1 < sizeof(bytes); cut++) {
         int fd = connect_client(f);
         send_all(fd, bytes, cut);
@@ -182,7 +183,6 @@ UNIT_TEST(test_split_anywhere)
         wait_for_connections(f, 0);
     }
     assert_int_equal(tcp_server_connections_of(f->server, ENGINE_HTTP), 0);
-    tcp_stream_finish(f);
 }
 
 /* Each query takes one ticket, however often its protocol asks. */
@@ -229,9 +229,8 @@ UNIT_TEST(test_late_replies_by_tag)
 }
 
 /* It has its answers, late ones too; then the connection closes. */
-UNIT_TEST(test_half_closed_clients_are_answered)
+UNIT_TEST_ON(test_half_closed_clients_are_answered, struct tcp_bed *f)
 {
-    struct tcp_bed *f = tcp_stream_setup(false);
     int fd = connect_client(f);
     tcp_stream_say(fd, "l1\ne2\npart");
     assert_int_equal(shutdown(fd, SHUT_WR), 0);
@@ -240,13 +239,11 @@ UNIT_TEST(test_half_closed_clients_are_answered)
     assert_text(f, fd, "0:late\n");
     assert_closed(f, fd);
     wait_for_connections(f, 0);
-    tcp_stream_finish(f);
 }
 
 /* Bytes behind a goodbye are not read; queries before it are answered. */
-UNIT_TEST(test_a_protocol_may_end)
+UNIT_TEST_ON(test_a_protocol_may_end, struct tcp_bed *f)
 {
-    struct tcp_bed *f = tcp_stream_setup(false);
     int fd = connect_client(f);
     tcp_stream_say(fd, "l1\ne2\n!\ne3\n");
     assert_text(f, fd, "1:e2\n");
@@ -256,7 +253,6 @@ UNIT_TEST(test_a_protocol_may_end)
     assert_closed(f, fd);
     assert_int_equal(f->queries, 2);
     wait_for_connections(f, 0);
-    tcp_stream_finish(f);
 }
 
 /* The end of the stream, not a reset. The client's side stays open. */
@@ -291,11 +287,10 @@ UNIT_TEST(test_a_protocol_may_break)
 }
 
 /* Bytes that the client still sends, and its end, reset nothing: it reads all that was said. */
-UNIT_TEST(test_last_replies_arrive)
+UNIT_TEST_ON(test_last_replies_arrive, struct tcp_bed *f)
 {
     enum { REST = 200 * 1024 };
     static char rest[REST];
-    struct tcp_bed *f = tcp_stream_setup(false);
     int fd = connect_client(f);
     uint8_t *answers = malloc(ENGINE_REPLY_MAX + 3);
     memset(rest, 'x', sizeof(rest));
@@ -314,14 +309,12 @@ UNIT_TEST(test_last_replies_arrive)
     assert_ends(f, fd);
     close(fd);
     free(answers);
-    tcp_stream_finish(f);
 }
 
 /* A client that goes on sending. */
-UNIT_TEST(test_lingering_has_a_limit_in_bytes)
+UNIT_TEST_ON(test_lingering_has_a_limit_in_bytes, struct tcp_bed *f)
 {
     static char piece[1024];
-    struct tcp_bed *f = tcp_stream_setup(false);
     int fd = connect_client(f);
     size_t sent = 0;
     tcp_stream_say(fd, "!\n");
@@ -333,13 +326,11 @@ UNIT_TEST(test_lingering_has_a_limit_in_bytes)
     }
     assert_in_range(sent, TCP_LINGER_BYTES, TCP_LINGER_BYTES + TCP_OUTPUT_MAX);
     close(fd);
-    tcp_stream_finish(f);
 }
 
 /* A client that does nothing any more. */
-UNIT_TEST(test_lingering_has_a_limit_in_time)
+UNIT_TEST_ON(test_lingering_has_a_limit_in_time, struct tcp_bed *f)
 {
-    struct tcp_bed *f = tcp_stream_setup(false);
     int fd = connect_client(f);
     tcp_stream_say(fd, "e1\n!\n");
     assert_text(f, fd, "0:e1\n");
@@ -348,13 +339,11 @@ UNIT_TEST(test_lingering_has_a_limit_in_time)
     wait_for_connections(f, 0);
     assert_true(ev_time() - begun_s < (double)IDLE_MS / 1000);
     close(fd);
-    tcp_stream_finish(f);
 }
 
 /* Those that linger give way first, though others are idle for longer. */
-UNIT_TEST(test_lingering_ones_give_way)
+UNIT_TEST_ON(test_lingering_ones_give_way, struct tcp_bed *f)
 {
-    struct tcp_bed *f = tcp_stream_setup(false);
     int fds[4];
     for (uint8_t i = 0; i < 4; i++) {
         fds[i] = connect_from(f, (uint8_t)(i + 2));
@@ -374,16 +363,14 @@ UNIT_TEST(test_lingering_ones_give_way)
     }
     close(fds[3]);
     close(newcomer);
-    tcp_stream_finish(f);
 }
 
 /* A segment of many queries has only some answered before another client's turn; none is lost, and
  * each finds room for the longest response. */
-UNIT_TEST(test_others_get_their_turn)
+UNIT_TEST_ON(test_others_get_their_turn, struct tcp_bed *f)
 {
     enum { MANY = 2000 };
     char queries[MANY * 2], *answers = malloc(MANY * 4);
-    struct tcp_bed *f = tcp_stream_setup(false);
     int busy = connect_client(f), other = connect_from(f, 2);
     wait_for_connections(f, 2);
     for (size_t i = 0; i < MANY; i++) {
@@ -402,13 +389,11 @@ UNIT_TEST(test_others_get_their_turn)
     close(busy);
     close(other);
     free(answers);
-    tcp_stream_finish(f);
 }
 
 /* No further query is taken from a client with TCP_WAITING_MAX late answers due, until one is. */
-UNIT_TEST(test_waiting_pauses_the_protocol)
+UNIT_TEST_ON(test_waiting_pauses_the_protocol, struct tcp_bed *f)
 {
-    struct tcp_bed *f = tcp_stream_setup(false);
     int fd = connect_client(f);
     for (int i = 0; i < TCP_WAITING_MAX; i++) {
         tcp_stream_say(fd, "l1\n");
@@ -422,7 +407,6 @@ UNIT_TEST(test_waiting_pauses_the_protocol)
     assert_true(tcp_bed_reply(f->server, f->late[5], 5, (const uint8_t *)"x", 1));
     assert_text(f, fd, "5:x\n8:e!\n");
     close(fd);
-    tcp_stream_finish(f);
 }
 
 /* 64 answers of 64 KB: none is computed before the client has read the previous ones, nothing
@@ -458,11 +442,10 @@ UNIT_TEST(test_a_slow_client_is_read_from_no_more)
 }
 
 /* Late answers of any length that the client does not read yet: all that may be due are kept. */
-UNIT_TEST(test_unread_late_replies_are_cached)
+UNIT_TEST_ON(test_unread_late_replies_are_cached, struct tcp_bed *f)
 {
     enum { HEAD = 2, END = 1 }; /* tag, colon; newline */
     static uint8_t reply[ENGINE_REPLY_MAX], got[HEAD + ENGINE_REPLY_MAX + END];
-    struct tcp_bed *f = tcp_stream_setup(false);
     int fd = connect_client(f);
     for (int i = 0; i < TCP_WAITING_MAX; i++) {
         tcp_stream_say(fd, "l1\n");
@@ -477,15 +460,13 @@ UNIT_TEST(test_unread_late_replies_are_cached)
         assert_true(got[1] == ':' && got[HEAD] == i && got[HEAD + ENGINE_REPLY_MAX - END] == i);
     }
     close(fd);
-    tcp_stream_finish(f);
 }
 
 /* A line that never ends is longer than what is kept. */
-UNIT_TEST(test_untaken_bytes_are_limited)
+UNIT_TEST_ON(test_untaken_bytes_are_limited, struct tcp_bed *f)
 {
     enum { PIECE = 1024 };
     static char piece[PIECE];
-    struct tcp_bed *f = tcp_stream_setup(false);
     int fd = connect_client(f);
     size_t sent = 0;
     memset(piece, 'x', sizeof(piece));
@@ -498,7 +479,6 @@ UNIT_TEST(test_untaken_bytes_are_limited)
     }
     assert_true(sent > STREAM_UNTAKEN_MAX);
     close(fd);
-    tcp_stream_finish(f);
 }
 
 /* Memory of the protocol itself counts: whoever holds most loses connections. */

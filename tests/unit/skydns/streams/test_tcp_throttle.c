@@ -15,6 +15,8 @@ static struct tcp_bed *tcp_throttle_setup(size_t tickets)
     return bed;
 }
 
+UNIT_FIXTURE_MADE(tcp_throttle_setup(0), teardown)
+
 /* Runs the loop until queries were refused again so often. */
 static void tcp_throttle_wait_refused(struct tcp_bed *bed, unsigned again)
 {
@@ -50,9 +52,8 @@ UNIT_TEST(test_queries_wait_for_tickets)
 }
 
 /* A single query that comes alone waits, too; and is answered when nothing is limited any more. */
-UNIT_TEST(test_limits_are_lifted)
+UNIT_TEST_ON(test_limits_are_lifted, struct tcp_bed *bed)
 {
-    struct tcp_bed *bed = tcp_throttle_setup(0);
     int fd = connect_client(bed);
     send_all(fd, "\0\2e1", 4);
     tcp_throttle_wait_refused(bed, 2);
@@ -66,13 +67,11 @@ UNIT_TEST(test_limits_are_lifted)
     assert_frame(bed, fd, "e2");
     close(fd);
     wait_for_connections(bed, 0);
-    teardown(bed);
 }
 
 /* A client that has said everything waits for its answers; one that resets is gone at once. */
-UNIT_TEST(test_clients_that_end)
+UNIT_TEST_ON(test_clients_that_end, struct tcp_bed *bed)
 {
-    struct tcp_bed *bed = tcp_throttle_setup(0);
     const struct linger at_once = {.l_onoff = 1, .l_linger = 0};
     int patient = connect_client(bed), gone = connect_from(bed, 2);
     send_all(patient, "\0\2e1", 4);
@@ -87,13 +86,11 @@ UNIT_TEST(test_clients_that_end)
     assert_frame(bed, patient, "e1");
     assert_closed(bed, patient);
     assert_int_equal(bed->queries, 1);
-    teardown(bed);
 }
 
 /* More connections than are tried at a time: each gets its turn before any gets a second one. */
-UNIT_TEST(test_connections_take_turns)
+UNIT_TEST_ON(test_connections_take_turns, struct tcp_bed *bed)
 {
-    struct tcp_bed *bed = tcp_throttle_setup(0);
     int fds[MANY];
     for (size_t i = 0; i < MANY; i++) {
         fds[i] = connect_from(bed, (uint8_t)(1 + i % 200));
@@ -115,7 +112,6 @@ UNIT_TEST(test_connections_take_turns)
         close(fds[i]);
     }
     wait_for_connections(bed, 0);
-    teardown(bed);
 }
 
 /* The end answers what has arrived, whatever the rate; and frees what still waits. */

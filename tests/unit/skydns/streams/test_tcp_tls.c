@@ -9,12 +9,13 @@
 
 UNIT_TESTS_ONCE(make_certificates, remove_certificates)
 
+UNIT_FIXTURE_MADE(setup(4), finish)
+
 /* Three queries in two records, split at every offset, and a late answer. */
-UNIT_TEST(test_queries)
+UNIT_TEST_ON(test_queries, struct tcp_bed *f)
 {
     static const char bytes[] = "\0\3e-1\0\5e-two\0\2l!";
     const size_t len = sizeof(bytes) - 1;
-    struct tcp_bed *f = setup(4);
     struct peer p = connect_tls(f, 1);
     for (size_t cut = 1; cut < len; cut++) {
         say(f, &p, bytes, cut);
@@ -31,7 +32,6 @@ UNIT_TEST(test_queries)
     hang_up(&p);
     wait_for_connections(f, 0);
     assert_int_equal(handshakes(f)->failed, 0);
-    finish(f);
 }
 
 /* More than the common set takes of a client: their handshakes have a set of their own. */
@@ -56,10 +56,9 @@ UNIT_TEST(test_one_client_with_many_connections)
 
 /* A client that sends more than one read takes, and then nothing: bytes left inside OpenSSL wake
  * nobody, yet all are answered. */
-UNIT_TEST(test_pending_bytes_are_answered)
+UNIT_TEST_ON(test_pending_bytes_are_answered, struct tcp_bed *f)
 {
     enum { QUERIES = 40, LEN = 5000, FRAME = 2 + LEN };
-    struct tcp_bed *f = setup(4);
     uint8_t *frames = malloc((size_t)QUERIES * FRAME), *back = malloc(FRAME);
     struct peer p = connect_tls(f, 1);
     for (size_t i = 0; i < QUERIES; i++) {
@@ -77,13 +76,11 @@ UNIT_TEST(test_pending_bytes_are_answered)
     hang_up(&p);
     free(frames);
     free(back);
-    finish(f);
 }
 
 /* Has its answers, late ones too; then the connection closes. With and without a close_notify. */
-UNIT_TEST(test_half_closed_clients_are_answered)
+UNIT_TEST_ON(test_half_closed_clients_are_answered, struct tcp_bed *f)
 {
-    struct tcp_bed *f = setup(4);
     struct peer p = connect_tls(f, 1);
     say(f, &p, "\0\2l1\0\2e2\0\7part", 14);
     assert_int_equal(shutdown(p.fd, SHUT_WR), 0);
@@ -94,14 +91,12 @@ UNIT_TEST(test_half_closed_clients_are_answered)
     assert_heard(f, &p, "late");
     assert_hung_up(f, &p);
     wait_for_connections(f, 0);
-    finish(f);
 }
 
 /* 64 answers of 64 KB: none is computed before the client has read the previous ones. */
-UNIT_TEST(test_a_slow_client_is_read_from_no_more)
+UNIT_TEST_ON(test_a_slow_client_is_read_from_no_more, struct tcp_bed *f)
 {
     enum { ANSWERS = 64, FRAME = 2 + ENGINE_REPLY_MAX };
-    struct tcp_bed *f = setup(4);
     uint8_t *frame = malloc(FRAME);
     struct peer p = connect_tls(f, 1);
     for (int i = 0; i < ANSWERS; i++) {
@@ -122,15 +117,13 @@ UNIT_TEST(test_a_slow_client_is_read_from_no_more)
     assert_heard(f, &p, "e!");
     hang_up(&p);
     free(frame);
-    finish(f);
 }
 
 /* Unread late answers of any length: all that may be due are kept. */
-UNIT_TEST(test_unread_replies_are_cached)
+UNIT_TEST_ON(test_unread_replies_are_cached, struct tcp_bed *f)
 {
     enum { FRAME = 2 + ENGINE_REPLY_MAX };
     static uint8_t reply[ENGINE_REPLY_MAX], frame[FRAME];
-    struct tcp_bed *f = setup(4);
     struct peer p = connect_tls(f, 1);
     for (int i = 0; i < TCP_WAITING_MAX; i++) {
         say(f, &p, "\0\2l1", 4);
@@ -145,7 +138,6 @@ UNIT_TEST(test_unread_replies_are_cached)
         assert_true(frame[2] == i && frame[FRAME - 1] == i);
     }
     hang_up(&p);
-    finish(f);
 }
 
 UNIT_TEST(test_idle_connections_are_closed)

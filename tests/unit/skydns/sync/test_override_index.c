@@ -74,6 +74,8 @@ static void override_index_close_bed(struct bed *bed)
     store_writer_free(bed->writer);
 }
 
+UNIT_FIXTURE(struct bed, override_index_open_bed, override_index_close_bed)
+
 static void override_index_put_record(struct bed *bed, const char *text,
                                       const struct record *record)
 {
@@ -105,7 +107,7 @@ static size_t override_index_count_of(const struct bed *bed, const char *text,
     return store_visible_count(found.node);
 }
 
-UNIT_TEST(test_places)
+UNIT_TEST_ON(test_places, struct bed *bed)
 {
     const struct record one = {
         .host = slice_str("10.0.0.1"), .text = slice_str("note"), .targetstrip = 1};
@@ -114,62 +116,54 @@ UNIT_TEST(test_places)
     const struct record none = {.targetstrip = 0};
     const struct record far = {.host = slice_str("10.0.0.2"), .targetstrip = 11};
     const struct store_record *record;
-    struct bed bed;
-    override_index_open_bed(&bed);
-    override_index_put_record(&bed, "3f2a.www.example.com", &one);
-    override_index_put_record(&bed, "_c.b.a.deep.example.com", &three);
-    override_index_put_record(&bed, "txt.example.com", &plain);
-    override_index_put_record(&bed, "empty.example.com", &none);
-    override_index_put_record(&bed, "x.a.b.c.d.e.f.g.h.i.j.far.example.com", &far);
-    override_index_put_record(&bed, "web.cluster.local", &one);
-    override_index_put_record(&bed, "1.0.0.10.in-addr.arpa", &one);
-    commit_all(&bed);
-    assert_int_equal(override_index_count(bed.index), 3);
-    assert_int_equal(override_index_count_of(&bed, "www.example.com", &record), 1);
+    override_index_put_record(bed, "3f2a.www.example.com", &one);
+    override_index_put_record(bed, "_c.b.a.deep.example.com", &three);
+    override_index_put_record(bed, "txt.example.com", &plain);
+    override_index_put_record(bed, "empty.example.com", &none);
+    override_index_put_record(bed, "x.a.b.c.d.e.f.g.h.i.j.far.example.com", &far);
+    override_index_put_record(bed, "web.cluster.local", &one);
+    override_index_put_record(bed, "1.0.0.10.in-addr.arpa", &one);
+    commit_all(bed);
+    assert_int_equal(override_index_count(bed->index), 3);
+    assert_int_equal(override_index_count_of(bed, "www.example.com", &record), 1);
     assert_int_equal(record->ttl_s, 30);
     assert_int_equal(record->lens[RECORD_TEXT], 0); /* beside a host */
     assert_int_equal(record->targetstrip, 0);
-    assert_int_equal(override_index_count_of(&bed, "deep.example.com", &record), 1);
+    assert_int_equal(override_index_count_of(bed, "deep.example.com", &record), 1);
     assert_int_equal(record->ttl_s, 9);
-    assert_int_equal(override_index_count_of(&bed, "txt.example.com", &record), 1);
+    assert_int_equal(override_index_count_of(bed, "txt.example.com", &record), 1);
     assert_true(record->lens[RECORD_TEXT] > 0);
-    override_index_close_bed(&bed);
 }
 
-UNIT_TEST(test_settings)
+UNIT_TEST_ON(test_settings, struct bed *bed)
 {
     const struct record one = {.host = slice_str("10.0.0.1")};
     const struct store_record *record;
-    struct bed bed;
-    override_index_open_bed(&bed);
-    override_index_put_record(&bed, "www.example.com", &one);
-    commit_all(&bed);
-    set_rule(&bed, true, 45);
-    commit_all(&bed);
-    assert_int_equal(override_index_count_of(&bed, "www.example.com", &record), 1);
+    override_index_put_record(bed, "www.example.com", &one);
+    commit_all(bed);
+    set_rule(bed, true, 45);
+    commit_all(bed);
+    assert_int_equal(override_index_count_of(bed, "www.example.com", &record), 1);
     assert_int_equal(record->ttl_s, 45);
-    set_rule(&bed, false, 45);
-    commit_all(&bed);
-    assert_null(store_overrides(bed.store));
-    override_index_put_record(&bed, "b.example.com", &one);
-    commit_all(&bed);
-    set_rule(&bed, true, 45);
-    commit_all(&bed);
-    assert_int_equal(override_index_count(bed.index), 2);
-    bed.domain = index_name("example.com");
-    set_rule(&bed, true, 45);
-    commit_all(&bed);
-    assert_int_equal(override_index_count(bed.index), 0);
-    override_index_close_bed(&bed);
+    set_rule(bed, false, 45);
+    commit_all(bed);
+    assert_null(store_overrides(bed->store));
+    override_index_put_record(bed, "b.example.com", &one);
+    commit_all(bed);
+    set_rule(bed, true, 45);
+    commit_all(bed);
+    assert_int_equal(override_index_count(bed->index), 2);
+    bed->domain = index_name("example.com");
+    set_rule(bed, true, 45);
+    commit_all(bed);
+    assert_int_equal(override_index_count(bed->index), 0);
 }
 
 /* Puts, moves and deletes at random; a fresh index of the same records has as many for each. */
-UNIT_TEST(test_changes_add_up)
+UNIT_TEST_ON(test_changes_add_up, struct bed *bed)
 {
     enum { NAMES = 24, STEPS = 400 };
-    struct bed bed;
     uint32_t random = 1;
-    override_index_open_bed(&bed);
     for (unsigned step = 0; step < STEPS; step++) {
         for (unsigned k = 0; k < 3; k++) {
             char name[64];
@@ -179,22 +173,21 @@ UNIT_TEST(test_changes_add_up)
             const struct record record = {.host = slice_str("10.0.0.1"),
                                           .targetstrip = (uint16_t)((random >> 20) % 3)};
             if ((random >> 24) % 4 == 0) {
-                del_name(&bed, name);
+                del_name(bed, name);
             } else {
-                override_index_put_record(&bed, name, &record);
+                override_index_put_record(bed, name, &record);
             }
         }
-        commit_all(&bed);
+        commit_all(bed);
         struct override_index *fresh = override_index_new();
         struct store_garbage *garbage;
         override_index_set(
             fresh, &(struct override_index_rule){
-                       .is_on = true, .ttl_s = 30, .domain_count = 1, .domains = &bed.domain});
-        (void)override_index_follow(fresh, NULL, bed.store, &garbage);
+                       .is_on = true, .ttl_s = 30, .domain_count = 1, .domains = &bed->domain});
+        (void)override_index_follow(fresh, NULL, bed->store, &garbage);
         store_garbage_free(garbage);
-        assert_int_equal(override_index_count(fresh), override_index_count(bed.index));
-        assert_int_equal(override_index_count(bed.index), store_writer_count(bed.writer));
+        assert_int_equal(override_index_count(fresh), override_index_count(bed->index));
+        assert_int_equal(override_index_count(bed->index), store_writer_count(bed->writer));
         override_index_free(fresh);
     }
-    override_index_close_bed(&bed);
 }

@@ -22,9 +22,10 @@ static int64_t reached_after(const struct revision_marks *marks, int64_t revisio
     return mark ? mark->time_ms - start_ms : -1;
 }
 
-UNIT_TEST(test_times_and_revisions)
+UNIT_FIXTURE_MADE(revision_marks_new(), revision_marks_free)
+
+UNIT_TEST_ON(test_times_and_revisions, struct revision_marks *marks)
 {
-    struct revision_marks *marks = revision_marks_new();
     assert_int_equal(marked_at(marks, 0), 0);
     assert_int_equal(reached_after(marks, 1), -1);
     revision_marks_note(marks, start_ms, 10);
@@ -42,13 +43,11 @@ UNIT_TEST(test_times_and_revisions)
     assert_int_equal(reached_after(marks, 13), -1);
     revision_marks_clear(marks);
     assert_int_equal(marked_at(marks, 10000), 0);
-    revision_marks_free(marks);
 }
 
 /* The last revision of a second counts, so that none is lost when nothing follows. */
-UNIT_TEST(test_one_a_second)
+UNIT_TEST_ON(test_one_a_second, struct revision_marks *marks)
 {
-    struct revision_marks *marks = revision_marks_new();
     for (int64_t i = 0; i < 100; i++) {
         revision_marks_note(marks, start_ms + 100 * i, 1 + i);
     }
@@ -56,12 +55,10 @@ UNIT_TEST(test_one_a_second)
     for (int64_t s = 0; s < 10; s++) {
         assert_int_equal(marked_at(marks, 1000 * s + 999), 10 * (s + 1));
     }
-    revision_marks_free(marks);
 }
 
-UNIT_TEST(test_a_day)
+UNIT_TEST_ON(test_a_day, struct revision_marks *marks)
 {
-    struct revision_marks *marks = revision_marks_new();
     const int64_t total = REVISION_MARKS_MAX + 5000;
     for (int64_t i = 0; i < total; i++) {
         revision_marks_note(marks, start_ms + 1000 * i, 1 + i);
@@ -75,28 +72,23 @@ UNIT_TEST(test_a_day)
                         total + 1);
     assert_int_equal(revision_marks_count(marks), 2);
     assert_int_equal(marked_at(marks, 1000 * total), total);
-    revision_marks_free(marks);
 }
 
-UNIT_TEST(test_a_clock_set_back)
+UNIT_TEST_ON(test_a_clock_set_back, struct revision_marks *marks)
 {
-    struct revision_marks *marks = revision_marks_new();
     revision_marks_note(marks, start_ms, 10);
     revision_marks_note(marks, start_ms + 60000, 20);
     revision_marks_note(marks, start_ms + 30000, 30);
     assert_int_equal(marked_at(marks, 29999), 10);
     assert_int_equal(marked_at(marks, 70000), 30);
-    revision_marks_free(marks);
 }
 
-UNIT_TEST(test_another_data_set)
+UNIT_TEST_ON(test_another_data_set, struct revision_marks *marks)
 {
-    struct revision_marks *marks = revision_marks_new();
     revision_marks_note(marks, start_ms, 10);
     revision_marks_note(marks, start_ms + 2000, 5);
     assert_int_equal(marked_at(marks, 1999), 0);
     assert_int_equal(marked_at(marks, 2000), 5);
-    revision_marks_free(marks);
 }
 
 UNIT_TEST(test_snapshots)

@@ -135,6 +135,8 @@ static void store_sync_teardown(struct fixture *f)
     free(f);
 }
 
+UNIT_FIXTURE_MADE(store_sync_setup("skydns"), store_sync_teardown)
+
 /* The mod_revision of the record a reader finds; 0 = no such record, -1 = no store yet. */
 static int64_t store_sync_seen(const struct fixture *f, const char *text)
 {
@@ -154,13 +156,12 @@ static int64_t store_sync_seen(const struct fixture *f, const char *text)
 static const char good[] = "{\"host\":\"10.0.0.1\"}";
 
 /* The first: the line limit is still unused. */
-UNIT_TEST(test_lines_about_etcd)
+UNIT_TEST_ON(test_lines_about_etcd, struct fixture *f)
 {
     struct log_capture c;
     struct err refused, timeout;
     err_set(&refused, ERR_UNAVAILABLE, "connect 127.0.0.1:2379: refused");
     err_set(&timeout, ERR_TIMEOUT, "no answer");
-    struct fixture *f = store_sync_setup("skydns");
     log_capture_begin(&c);
     mirror.state(mirror.data, &refused);
     mirror.state(mirror.data, NULL);
@@ -192,12 +193,10 @@ UNIT_TEST(test_lines_about_etcd)
                                      "old_records=\"kept until the new data set is complete\"\n"),
                      1);
     assert_int_equal(store_sync_counts(f->sync).reads, 2);
-    store_sync_teardown(f);
 }
 
-UNIT_TEST(test_ready_with_the_first_full_content)
+UNIT_TEST_ON(test_ready_with_the_first_full_content, struct fixture *f)
 {
-    struct fixture *f = store_sync_setup("skydns");
     store_sync_full_begin();
     played_put("/skydns/local/a", good, 2);
     assert_false(store_sync_is_ready(f->sync));
@@ -219,17 +218,14 @@ UNIT_TEST(test_ready_with_the_first_full_content)
     assert_int_equal(f->ready_calls, 1);
     assert_int_equal(store_sync_counts(f->sync).keys, 0);
     assert_int_equal(store_sync_counts(f->sync).revision, 6);
-    store_sync_teardown(f);
 }
 
-UNIT_TEST(test_empty_etcd_is_ready)
+UNIT_TEST_ON(test_empty_etcd_is_ready, struct fixture *f)
 {
-    struct fixture *f = store_sync_setup("skydns");
     store_sync_full_begin();
     played_commit(1, true);
     assert_int_equal(f->ready_calls, 1);
     assert_int_equal(store_sync_seen(f, "a.local"), 0);
-    store_sync_teardown(f);
 }
 
 /* Also when etcd denies the keys about clients after all records are read, whichever is last. */
@@ -276,11 +272,10 @@ UNIT_TEST(test_prefixes)
     }
 }
 
-UNIT_TEST(test_broken_value_is_skipped_alone)
+UNIT_TEST_ON(test_broken_value_is_skipped_alone, struct fixture *f)
 {
     static const char *const broken[] = {"", "{", "[]", "{\"host\":\"x\",\"port\":\"80\"}",
                                          "{\"port\":70000}"};
-    struct fixture *f = store_sync_setup("skydns");
     store_sync_full_begin();
     played_put("/skydns/local/a", good, 2);
     played_put("/skydns/local/b", broken[1], 3);
@@ -303,10 +298,9 @@ UNIT_TEST(test_broken_value_is_skipped_alone)
         played_commit(revision, false);
         assert_int_equal(store_sync_seen(f, "a.local"), revision++);
     }
-    store_sync_teardown(f);
 }
 
-UNIT_TEST(test_keys_that_are_no_records)
+UNIT_TEST_ON(test_keys_that_are_no_records, struct fixture *f)
 {
     static const struct {
         const char *key;
@@ -318,7 +312,6 @@ UNIT_TEST(test_keys_that_are_no_records)
         {"/skydns/local/label-of-more-than-63-bytes-xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx", true},
         {"/skydns/config", false},
     };
-    struct fixture *f = store_sync_setup("skydns");
     uint64_t skipped = 0;
     store_sync_full_begin();
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
@@ -340,7 +333,6 @@ UNIT_TEST(test_keys_that_are_no_records)
     played_commit(4, false);
     assert_int_equal(store_sync_counts(f->sync).keys, 1);
     assert_int_equal(store_sync_counts(f->sync).skipped, skipped);
-    store_sync_teardown(f);
 }
 
 static struct slice told_value;
@@ -437,9 +429,8 @@ static bool store_sync_see_broken(void *data, const struct broken_key *key)
 }
 
 /* Until a valid value, a deletion, or a full read without them. */
-UNIT_TEST(test_broken_keys_are_remembered)
+UNIT_TEST_ON(test_broken_keys_are_remembered, struct fixture *f)
 {
-    struct fixture *f = store_sync_setup("skydns");
     const struct broken_table *table = store_sync_broken(f->sync);
     struct broken_seen all = {0};
     store_sync_full_begin();
@@ -472,7 +463,6 @@ UNIT_TEST(test_broken_keys_are_remembered)
     assert_int_equal(all.count, 1);
     assert_string_equal(all.key, "/skydns/local/e");
     assert_non_null(strstr(all.reason, "`port`: `-1`"));
-    store_sync_teardown(f);
 }
 
 static unsigned stub_calls;
@@ -532,9 +522,8 @@ UNIT_TEST(test_stub_zones)
 }
 
 /* Compaction while away: the old content is served until the new one is complete. */
-UNIT_TEST(test_reading_again)
+UNIT_TEST_ON(test_reading_again, struct fixture *f)
 {
-    struct fixture *f = store_sync_setup("skydns");
     store_sync_full_begin();
     played_put("/skydns/local/stays", good, 2);
     played_put("/skydns/local/goes", good, 3);
@@ -562,14 +551,12 @@ UNIT_TEST(test_reading_again)
     played_commit(12, true);
     assert_int_equal(store_sync_counts(f->sync).published, 2);
     assert_int_equal(store_sync_counts(f->sync).revision, 12);
-    store_sync_teardown(f);
 }
 
 /* An etcd that came back empty: what it has is applied, what it lacks stays until the store is
  * complete, then goes in one publication. */
-UNIT_TEST(test_another_store)
+UNIT_TEST_ON(test_another_store, struct fixture *f)
 {
-    struct fixture *f = store_sync_setup("skydns");
     store_sync_full_begin();
     played_put("/skydns/local/same", good, 2);
     played_put("/skydns/local/late", good, 3);
@@ -600,7 +587,6 @@ UNIT_TEST(test_another_store)
     assert_int_equal(store_sync_seen(f, "same.local"), 1);
     assert_int_equal(store_sync_seen(f, "late.local"), 3);
     assert_int_equal(store_sync_seen(f, "orphan.local"), 0);
-    store_sync_teardown(f);
 }
 
 /* The loop has only the timer: ev_run returns once it has stopped itself. */
@@ -788,9 +774,8 @@ UNIT_TEST(test_keys_of_another_domain)
     teardown_keys(f);
 }
 
-UNIT_TEST(test_garbage_is_fetched_later)
+UNIT_TEST_ON(test_garbage_is_fetched_later, struct fixture *f)
 {
-    struct fixture *f = store_sync_setup("skydns");
     mirror.state(mirror.data, NULL); /* no outage, so no timer of one */
     store_sync_full_begin();
     played_commit(1, true);
@@ -804,15 +789,13 @@ UNIT_TEST(test_garbage_is_fetched_later)
     publisher_leave(f->reader);
     ev_run(f->loop, 0);
     assert_false(publisher_reclaim(f->publisher));
-    store_sync_teardown(f);
 }
 
 /* ---- Log lines ---- */
 
-UNIT_TEST(test_lines_about_broken_values_are_few)
+UNIT_TEST_ON(test_lines_about_broken_values_are_few, struct fixture *f)
 {
     struct log_capture c;
-    struct fixture *f = store_sync_setup("skydns");
     log_capture_begin(&c);
     store_sync_full_begin();
     for (int i = 0; i < 1000; i++) {
@@ -821,5 +804,4 @@ UNIT_TEST(test_lines_about_broken_values_are_few)
     log_capture_end(&c);
     assert_true(log_occurrences(c.text, "\n") <= 20); /* ten a minute, and the test may span two */
     assert_int_equal(store_sync_counts(f->sync).skipped, 1000);
-    store_sync_teardown(f);
 }

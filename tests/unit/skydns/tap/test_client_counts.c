@@ -58,7 +58,9 @@ static uint64_t read_sums(struct client_counts *counts, bool with_slots, const s
     return queries;
 }
 
-UNIT_TEST(test_results)
+UNIT_FIXTURE_MADE(client_counts_new(), client_counts_free)
+
+UNIT_TEST_ON(test_results, struct client_counts *counts)
 {
     enum { AA = DNS_FLAG_AA, TC = DNS_FLAG_TC };
     static const struct {
@@ -85,7 +87,6 @@ UNIT_TEST(test_results)
         {AA | 3, 0, "example.com.cluster.local.", DNS_TYPE_TXT, CLIENT_NXDOMAIN, 0, 0, 0},
         {AA | 3, 0, "local.", DNS_TYPE_A, CLIENT_NXDOMAIN, 0, 0, 0},
     };
-    struct client_counts *counts = client_counts_new();
     const struct addr client = client_counts_v4(7);
     const struct ip ip = addr_ip(&client);
     client_counts_set_domain(counts, 15); /* cluster.local. */
@@ -108,14 +109,12 @@ UNIT_TEST(test_results)
     assert_int_equal(read_sums(counts, true, &ip, sums), 1);
     assert_int_equal(sums[CLIENT_LIMITED], 1);
     assert_int_equal(read_sums(counts, true, NULL, sums), 0);
-    client_counts_free(counts);
 }
 
 /* IPv6, IPv4 from an IPv6 socket, and IPv4 are told apart and together. */
-UNIT_TEST(test_addresses)
+UNIT_TEST_ON(test_addresses, struct client_counts *counts)
 {
     static const char *const texts[] = {"10.0.0.1", "::ffff:10.0.0.1", "fd00::1", "fd00::2"};
-    struct client_counts *counts = client_counts_new();
     uint64_t sums[CLIENT_COUNTS];
     for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
         struct addr addr = {0};
@@ -145,14 +144,12 @@ UNIT_TEST(test_addresses)
     }
     assert_int_equal(found, 3);
     assert_int_equal(read_sums(counts, true, NULL, sums), 0);
-    client_counts_free(counts);
 }
 
 /* More clients than places: nothing is lost, nothing counted twice, as long as they are read. */
-UNIT_TEST(test_all_are_counted)
+UNIT_TEST_ON(test_all_are_counted, struct client_counts *counts)
 {
     enum { CLIENTS = 3 * CLIENT_SLOTS, ROUNDS = 4 };
-    struct client_counts *counts = client_counts_new();
     uint32_t *seen = xcalloc(CLIENTS, sizeof(*seen));
     for (unsigned round = 0; round < ROUNDS; round++) {
         for (unsigned i = 0; i < CLIENTS; i++) {
@@ -181,15 +178,13 @@ UNIT_TEST(test_all_are_counted)
         assert_int_equal(seen[i], ROUNDS * (i % 3 + 1));
     }
     free(seen);
-    client_counts_free(counts);
 }
 
 /* A flood from spoofed addresses that nobody reads: the sum is exact, and clients that send keep
  * their places. */
-UNIT_TEST(test_flood)
+UNIT_TEST_ON(test_flood, struct client_counts *counts)
 {
     enum { FLOOD = 100 * CLIENT_SLOTS, BUSY = 16, EVERY = 64 };
-    struct client_counts *counts = client_counts_new();
     uint64_t sent[BUSY] = {0}, all = 0;
     for (unsigned i = 0; i < BUSY; i++) {
         const struct addr client = client_counts_v4(0xff0000 + i);
@@ -223,7 +218,6 @@ UNIT_TEST(test_flood)
                       (unsigned long long)sent[i]);
         assert_true(found[i] <= sent[i] && found[i] >= sent[i] / 10 * 9);
     }
-    client_counts_free(counts);
 }
 
 struct counting {
@@ -265,9 +259,8 @@ UNIT_TEST(test_concurrent)
 }
 
 /* A read ends while new clients come faster than it takes those that they replace. */
-UNIT_TEST(test_a_read_ends_in_a_flood)
+UNIT_TEST_ON(test_a_read_ends_in_a_flood, struct client_counts *counts)
 {
-    struct client_counts *counts = client_counts_new();
     struct client_counts_at at = {0};
     struct client_delta delta;
     uint32_t number = 0;
@@ -283,5 +276,4 @@ UNIT_TEST(test_a_read_ends_in_a_flood)
             client_counts_note_limited(counts, &client);
         }
     }
-    client_counts_free(counts);
 }

@@ -65,6 +65,8 @@ static void reply_portions_close_bed(struct bed *bed)
     ev_loop_destroy(bed->loop);
 }
 
+UNIT_FIXTURE(struct bed, reply_portions_open_bed, reply_portions_close_bed)
+
 static void reply_portions_wait_for(struct bed *bed, size_t i, uint8_t client)
 {
     struct waiter *w = &bed->waiters[i];
@@ -92,92 +94,80 @@ static void end_question(struct bed *bed)
     memset(bytes, 0xff, sizeof(bytes));
 }
 
-UNIT_TEST(test_the_loop_goes_on_between_portions)
+UNIT_TEST_ON(test_the_loop_goes_on_between_portions, struct bed *bed)
 {
-    struct bed bed;
-    reply_portions_open_bed(&bed);
     for (size_t i = 0; i < WAITERS; i++) {
-        reply_portions_wait_for(&bed, i, 1);
+        reply_portions_wait_for(bed, i, 1);
     }
-    end_question(&bed);
+    end_question(bed);
     for (unsigned told = 1; told <= WAITERS; told++) {
-        ev_run(bed.loop, EVRUN_ONCE);
-        assert_int_equal(bed.told, told);
-        assert_int_equal(bed.waiters[told - 1].told, told);
+        ev_run(bed->loop, EVRUN_ONCE);
+        assert_int_equal(bed->told, told);
+        assert_int_equal(bed->waiters[told - 1].told, told);
     }
-    assert_false(ev_run(bed.loop, EVRUN_NOWAIT)); /* nothing is left to do */
-    reply_portions_close_bed(&bed);
+    assert_false(ev_run(bed->loop, EVRUN_NOWAIT)); /* nothing is left to do */
 }
 
-UNIT_TEST(test_clients_take_turns_whatever_they_wait_for)
+UNIT_TEST_ON(test_clients_take_turns_whatever_they_wait_for, struct bed *bed)
 {
-    struct bed bed;
-    reply_portions_open_bed(&bed);
     for (size_t i = 0; i < WAITERS - 1; i++) {
-        reply_portions_wait_for(&bed, i, 1);
+        reply_portions_wait_for(bed, i, 1);
     }
-    end_question(&bed);
-    reply_portions_wait_for(&bed, WAITERS - 1, 2);
-    end_question(&bed); /* another one */
-    while (ev_run(bed.loop, EVRUN_ONCE)) {
+    end_question(bed);
+    reply_portions_wait_for(bed, WAITERS - 1, 2);
+    end_question(bed); /* another one */
+    while (ev_run(bed->loop, EVRUN_ONCE)) {
     }
-    assert_int_equal(bed.told, WAITERS);
-    assert_int_equal(bed.waiters[WAITERS - 1].told, 2);
-    reply_portions_close_bed(&bed);
+    assert_int_equal(bed->told, WAITERS);
+    assert_int_equal(bed->waiters[WAITERS - 1].told, 2);
 }
 
-UNIT_TEST(test_some_go_away_meanwhile)
+UNIT_TEST_ON(test_some_go_away_meanwhile, struct bed *bed)
 {
-    struct bed bed;
-    reply_portions_open_bed(&bed);
     for (size_t i = 0; i < WAITERS; i++) {
-        reply_portions_wait_for(&bed, i, 1);
+        reply_portions_wait_for(bed, i, 1);
     }
-    bed.waiters[0].forgets = &bed.waiters[1];
-    end_question(&bed);
-    ev_run(bed.loop, EVRUN_ONCE);
-    forwarder_forget(&bed.waiters[2].wait);
-    ev_run(bed.loop, EVRUN_ONCE);
-    assert_int_equal(bed.waiters[3].told, 2);
-    forwarder_forget(&bed.waiters[4].wait);
-    assert_false(ev_run(bed.loop, EVRUN_NOWAIT));
-    assert_int_equal(bed.told, 2);
+    bed->waiters[0].forgets = &bed->waiters[1];
+    end_question(bed);
+    ev_run(bed->loop, EVRUN_ONCE);
+    forwarder_forget(&bed->waiters[2].wait);
+    ev_run(bed->loop, EVRUN_ONCE);
+    assert_int_equal(bed->waiters[3].told, 2);
+    forwarder_forget(&bed->waiters[4].wait);
+    assert_false(ev_run(bed->loop, EVRUN_NOWAIT));
+    assert_int_equal(bed->told, 2);
     for (size_t i = 0; i < WAITERS; i++) {
-        reply_portions_wait_for(&bed, i, 1);
+        reply_portions_wait_for(bed, i, 1);
     }
-    end_question(&bed);
-    reply_portions_drop_all(bed.portions);
-    assert_false(ev_run(bed.loop, EVRUN_NOWAIT));
-    assert_int_equal(bed.told, 2);
-    assert_null(bed.waiters[0].wait.shared);
-    reply_portions_close_bed(&bed);
+    end_question(bed);
+    reply_portions_drop_all(bed->portions);
+    assert_false(ev_run(bed->loop, EVRUN_NOWAIT));
+    assert_int_equal(bed->told, 2);
+    assert_null(bed->waiters[0].wait.shared);
 }
 
 /* Two wait for each of many large responses. */
-UNIT_TEST(test_shared_bytes_are_limited)
+UNIT_TEST_ON(test_shared_bytes_are_limited, struct bed *bed)
 {
     enum { LARGE = 60000, RESPONSES = REPLY_PORTIONS_BYTES_MAX / LARGE + 2 };
     static uint8_t large[LARGE];
     static struct waiter waiters[RESPONSES];
-    struct bed bed;
     struct parsed_response response;
     struct reply_forms forms = {0};
     const struct nameserver server = {.address.len = 1};
     const struct forwarder_reply reply = {
         .outcome = FORWARDER_REPLIED, .forms = &forms, .response = &response, .server = &server};
-    reply_portions_open_bed(&bed);
     memcpy(large, message, sizeof(message));
     response_parse(large, sizeof(large), &response);
     for (size_t i = 0; i < RESPONSES; i++) {
-        TAILQ_INSERT_TAIL(&bed.waits, &waiters[i].wait, entry);
-        reply_portions_add(bed.portions, &bed.waits, &reply);
+        TAILQ_INSERT_TAIL(&bed->waits, &waiters[i].wait, entry);
+        reply_portions_add(bed->portions, &bed->waits, &reply);
     }
-    assert_int_equal(counter_get(&bed.counts.unshared), 1);
-    reply_portions_drop_all(bed.portions);
-    reply_portions_wait_for(&bed, 0, 1);
-    end_question(&bed); /* there is room again */
-    ev_run(bed.loop, EVRUN_ONCE);
-    assert_int_equal(bed.waiters[0].outcome, FORWARDER_REPLIED);
+    assert_int_equal(counter_get(&bed->counts.unshared), 1);
+    reply_portions_drop_all(bed->portions);
+    reply_portions_wait_for(bed, 0, 1);
+    end_question(bed); /* there is room again */
+    ev_run(bed->loop, EVRUN_ONCE);
+    assert_int_equal(bed->waiters[0].outcome, FORWARDER_REPLIED);
     response_parse_fini(&response);
-    reply_portions_close_bed(&bed);
 }
