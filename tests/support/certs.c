@@ -3,12 +3,8 @@
 #include <openssl/evp.h>
 #include <openssl/pem.h>
 #include <openssl/x509v3.h>
-#include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
 
 #include "common/base/cleanup.h"
-#include "common/base/xalloc.h"
 #include "tests/support/unit_test.h"
 
 struct certs_ca {

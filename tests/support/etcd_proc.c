@@ -5,10 +5,6 @@
 #include <ftw.h>
 #include <poll.h>
 #include <signal.h>
-#include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -17,7 +13,6 @@
 
 #include "common/base/cleanup.h"
 #include "common/base/clock.h"
-#include "common/base/xalloc.h"
 #include "tests/support/loopback.h"
 #include "tests/support/unit_test.h"
 

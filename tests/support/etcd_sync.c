@@ -1,9 +1,5 @@
 #include "tests/support/etcd_sync.h"
 
-#include <stdio.h>
-#include <string.h>
-
-#include "common/base/xalloc.h"
 #include "tests/support/unit_test.h"
 
 static const ev_tstamp limit_s = 60.0;

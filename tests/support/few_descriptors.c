@@ -1,7 +1,5 @@
 #include "tests/support/few_descriptors.h"
 
-#include <stdint.h>
-
 #include <fcntl.h>
 #include <sys/resource.h>
 #include <unistd.h>

@@ -1,13 +1,9 @@
 #include "tests/support/grpc_peer.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/queue.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "common/base/xalloc.h"
 #include "tests/support/h2_bytes.h"
 #include "tests/support/loopback.h"
 #include "tests/support/unit_test.h"

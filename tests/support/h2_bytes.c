@@ -1,7 +1,5 @@
 #include "tests/support/h2_bytes.h"
 
-#include <string.h>
-
 #include "tests/support/unit_test.h"
 
 enum { FRAME_HEADER = 9 };

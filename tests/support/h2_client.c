@@ -1,8 +1,5 @@
 #include "tests/support/h2_client.h"
 
-#include <stdio.h>
-#include <string.h>
-
 #include "tests/support/unit_test.h"
 
 enum { BYTES_MAX = 32 << 20 };

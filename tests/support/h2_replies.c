@@ -1,7 +1,5 @@
 #include "tests/support/h2_replies.h"
 
-#include <string.h>
-
 #include <nghttp2/nghttp2.h>
 
 #include "tests/support/h2_bytes.h"

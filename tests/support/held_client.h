@@ -6,7 +6,6 @@
 #include <errno.h>
 #include <ev.h>
 #include <fcntl.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 

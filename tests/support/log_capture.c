@@ -1,6 +1,5 @@
 #include "tests/support/log_capture.h"
 
-#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 

@@ -3,15 +3,11 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "common/base/attributes.h"
 #include "common/base/backoff.h"
 #include "common/base/cleanup.h"
-#include "common/base/xalloc.h"
 #include "tests/support/unit_test.h"
 
 enum { PORT_MIN = 10240, PORT_MAX = 32767 };

@@ -1,11 +1,6 @@
 #include "tests/support/mirror_bed.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "common/base/buf.h"
-#include "common/base/xalloc.h"
 #include "tests/support/etcd_sync.h"
 #include "tests/support/unit_test.h"
 

@@ -1,15 +1,10 @@
 #include "tests/support/relay.h"
 
 #include <errno.h>
-#include <stdbool.h>
-#include <stdint.h>
-#include <stdlib.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "common/base/attributes.h"
 #include "common/base/buf.h"
-#include "common/base/xalloc.h"
 #include "tests/support/loopback.h"
 #include "tests/support/unit_test.h"
 

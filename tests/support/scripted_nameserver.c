@@ -1,6 +1,5 @@
 #include "tests/support/scripted_nameserver.h"
 
-#include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 

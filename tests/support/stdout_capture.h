@@ -2,7 +2,6 @@
 #ifndef TESTS_SUPPORT_STDOUT_CAPTURE_H
 #define TESTS_SUPPORT_STDOUT_CAPTURE_H
 
-#include <stdio.h>
 #include <sys/mman.h>
 #include <unistd.h>
 

@@ -3,10 +3,6 @@
 #include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>
-#include <stdbool.h>
-#include <stdlib.h>
-
-#include "common/base/xalloc.h"
 
 static struct CMUnitTest *unit_tests;
 static int *unit_test_lines; /* of each */

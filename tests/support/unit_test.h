@@ -1,6 +1,6 @@
 /* A unit test says once that it is one, where it is defined; whoever links this file runs all that
  * its program defines, in the order of the source. Brings cmocka's assertions with what their
- * header wants before it.
+ * header wants before it, and what most tests use: text, memory, ARRAY_LEN.
  *
  * UNIT_TEST(test_srv) { ... } is a test, run under TEST_FILTER if that is set.
  * UNIT_TEST_ON(test_srv, struct bed *bed) { ... } is a test on the program's fixture.
@@ -22,10 +22,13 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <cmocka.h>
 
+#include "common/base/attributes.h"
 #include "common/base/xalloc.h"
 
 #pragma GCC diagnostic ignored "-Wunused-parameter"

@@ -1,8 +1,5 @@
 #include "tests/support/skydns/corefile_rows.h"
 
-#include <stdint.h>
-#include <string.h>
-
 #include "skydns/corefile/translate_internal.h"
 #include "tests/support/unit_test.h"
 

@@ -1,7 +1,5 @@
 #include "tests/support/skydns/lease_bed.h"
 
-#include <stdlib.h>
-
 #include "common/dns/record_json.h"
 #include "common/etcd/etcd_lease.h"
 #include "tests/support/skydns/records.h"

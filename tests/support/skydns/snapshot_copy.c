@@ -1,7 +1,5 @@
 #include "tests/support/skydns/snapshot_copy.h"
 
-#include <stdio.h>
-#include <stdlib.h>
 #include <unistd.h>
 
 #include "skydns/snapshot/snapshot_file.h"

@@ -1,9 +1,5 @@
 #include "exechealthz/dns_message.h"
 
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
-
 #include "tests/support/unit_test.h"
 
 enum { ID = 0x1234 };

@@ -1,9 +1,6 @@
 /* dns_probe against a scripted UDP server on the same loop. */
 #include "exechealthz/dns_probe.h"
 
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "common/base/clock.h"

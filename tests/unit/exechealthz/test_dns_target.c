@@ -1,9 +1,5 @@
 #include "exechealthz/dns_target.h"
 
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
-
 #include "tests/support/unit_test.h"
 
 UNIT_TEST(test_taken)

@@ -1,9 +1,6 @@
 /* dnsmasq_poll against a scripted UDP server on the same loop. */
 #include "exechealthz/dnsmasq_poll.h"
 
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "common/base/cursor.h"

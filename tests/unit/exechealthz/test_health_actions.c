@@ -3,9 +3,6 @@
 #include "exechealthz/health_actions.h"
 
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "common/base/log.h"

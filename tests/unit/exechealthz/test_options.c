@@ -1,9 +1,5 @@
 #include "exechealthz/options.h"
 
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
-
 #include "common/base/log.h"
 #include "tests/support/unit_test.h"
 

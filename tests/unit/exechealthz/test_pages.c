@@ -2,9 +2,6 @@
  * the content of each path, and the metrics of both kinds of probes. */
 #include "exechealthz/pages.h"
 
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "common/base/cursor.h"

@@ -4,17 +4,11 @@
 #include <errno.h>
 #include <ev.h>
 #include <signal.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
-#include "common/base/attributes.h"
 #include "common/base/buf.h"
 #include "common/base/clock.h"
 #include "common/base/log.h"
-#include "common/base/xalloc.h"
 #include "common/tls/tls_server.h"
 #include "common/tls/tls_session.h"
 #include "exechealthz/dns_probe.h"

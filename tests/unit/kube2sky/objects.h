@@ -2,11 +2,6 @@
 #ifndef TESTS_UNIT_KUBE2SKY_OBJECTS_H
 #define TESTS_UNIT_KUBE2SKY_OBJECTS_H
 
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "common/base/xalloc.h"
 #include "kube2sky/api/kube_object.h"
 #include "tests/support/unit_test.h"
 

@@ -2,9 +2,6 @@
  * what is told, and what stays when a state is refused. */
 #include "kube2sky/config_source.h"
 
-#include <stdint.h>
-#include <string.h>
-
 #include "kube2sky/naming/config_map.h"
 #include "kube2sky/reconcile/reconciler.h"
 #include "tests/support/log_capture.h"

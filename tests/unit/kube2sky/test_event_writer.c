@@ -2,10 +2,6 @@
  * when it tries again. Half an hour passes at once. */
 #include "kube2sky/event_writer.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "common/base/clock.h"
 #include "common/base/outage.h"
 #include "common/base/utc_time.h"

@@ -1,9 +1,4 @@
 /* explain: what names a Service, and which names somebody may have meant. */
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "common/base/attributes.h"
 #include "kube2sky/explain.h"
 #include "kube2sky/naming/inventory.h"
 #include "tests/support/unit_test.h"

@@ -2,11 +2,6 @@
  * them, and what happens while a kind is refused or missing, or the API's storage has gone back. */
 #include "kube2sky/kube_source.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "common/base/attributes.h"
 #include "kube2sky/api/kube_client.h"
 #include "kube2sky/naming/client_keys.h"
 #include "kube2sky/naming/external_aliases.h"

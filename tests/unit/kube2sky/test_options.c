@@ -1,10 +1,4 @@
 /* options: spellings of every release, defaults, and what is rejected with which message. */
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "common/base/attributes.h"
 #include "common/base/buf.h"
 #include "common/base/log.h"
 #include "kube2sky/api/kube_client.h"

@@ -1,9 +1,5 @@
 #include "kube2sky/live_figures.h"
 
-#include <stdint.h>
-#include <stdlib.h>
-
-#include "common/base/xalloc.h"
 #include "tests/support/unit_test.h"
 #include "tests/unit/common/live/drawn.h"
 

@@ -3,14 +3,10 @@
 #ifndef TESTS_UNIT_SKYDNS_ANSWERING_BED_H
 #define TESTS_UNIT_SKYDNS_ANSWERING_BED_H
 
-#include <stdint.h>
-
 #include <dirent.h>
 #include <errno.h>
 #include <pthread.h>
 #include <sched.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "common/base/clock.h"
 #include "common/dns/dns.h"

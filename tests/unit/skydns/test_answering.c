@@ -4,7 +4,6 @@
 #include "tests/unit/skydns/answering_bed.h"
 
 #include <fcntl.h>
-#include <stdio.h>
 #include <unistd.h>
 
 #include "common/base/buf.h"

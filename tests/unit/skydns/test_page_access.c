@@ -1,7 +1,6 @@
 /* The pages that are for few, and for whom. */
 #include "skydns/http_pages.h"
 
-#include "common/base/attributes.h"
 #include "tests/support/unit_test.h"
 
 static bool page_access_passes(const struct page_access *access, const char *path,

@@ -3,8 +3,6 @@
 #include "skydns/snapshot_keeper.h"
 
 #include <errno.h>
-#include <stdint.h>
-#include <string.h>
 
 #include "common/base/clock.h"
 #include "common/base/log.h"

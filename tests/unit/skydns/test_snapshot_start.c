@@ -1,10 +1,6 @@
 /* Tests which snapshots are used: what must agree with the settings, and what a refused one
  * leaves. */
 #include <errno.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "common/base/clock.h"
 #include "common/base/log.h"

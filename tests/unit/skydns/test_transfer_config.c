@@ -1,8 +1,5 @@
 /* The settings' part of serials: the same for the same settings, another for each that zones depend
  * on. */
-#include <stdint.h>
-
-#include "common/base/xalloc.h"
 #include "skydns/external/zone_table.h"
 #include "skydns/transfer_config.h"
 #include "tests/support/skydns/fixture.h"

@@ -3,9 +3,6 @@
 #include "skydns/transfer_source.h"
 
 #include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "common/base/clock.h"
 #include "common/base/cursor.h"

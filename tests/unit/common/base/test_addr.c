@@ -1,8 +1,6 @@
 #include "common/base/addr.h"
 
 #include <arpa/inet.h>
-#include <stdint.h>
-#include <string.h>
 
 #include "tests/support/unit_test.h"
 

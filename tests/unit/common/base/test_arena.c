@@ -1,8 +1,6 @@
 /* Regions: alignment, the limit, reuse. Every allocation is written to its last byte, so that asan
  * catches one that is too short. */
 #include <stdalign.h>
-#include <stdint.h>
-#include <string.h>
 
 #include "common/base/arena.h"
 #include "tests/support/unit_test.h"

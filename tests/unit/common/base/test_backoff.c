@@ -1,9 +1,5 @@
 #include "common/base/backoff.h"
 
-#include <stdbool.h>
-#include <stdint.h>
-
-#include "common/base/attributes.h"
 #include "tests/support/unit_test.h"
 
 UNIT_TEST(test_doubles_to_the_maximum)

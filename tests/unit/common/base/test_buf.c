@@ -1,8 +1,5 @@
 #include "common/base/buf.h"
 
-#include <stdint.h>
-#include <string.h>
-
 #include "tests/support/unit_test.h"
 
 UNIT_TEST(test_appends)

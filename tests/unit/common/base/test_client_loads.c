@@ -1,6 +1,4 @@
 /* Places of clients: no more than are free. */
-#include <stdint.h>
-
 #include "common/base/fair_queue.h"
 #include "tests/support/unit_test.h"
 

@@ -1,9 +1,5 @@
 #include "common/base/cursor.h"
 
-#include <stdint.h>
-#include <string.h>
-
-#include "common/base/attributes.h"
 #include "common/base/buf.h"
 #include "tests/support/unit_test.h"
 

@@ -1,8 +1,4 @@
 /* Go durations, read and written. */
-#include <stdint.h>
-#include <string.h>
-
-#include "common/base/attributes.h"
 #include "common/base/duration.h"
 #include "tests/support/unit_test.h"
 

@@ -1,8 +1,6 @@
 #include "common/base/err.h"
 
 #include <errno.h>
-#include <stdint.h>
-#include <string.h>
 
 #include "tests/support/unit_test.h"
 

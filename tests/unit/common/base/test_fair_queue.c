@@ -1,6 +1,4 @@
 /* Tests whose turn it is. */
-#include <stdint.h>
-
 #include "common/base/fair_queue.h"
 #include "tests/support/unit_test.h"
 

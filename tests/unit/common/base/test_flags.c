@@ -1,9 +1,5 @@
 #include "common/base/flags.h"
 
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "tests/support/unit_test.h"

@@ -1,6 +1,4 @@
 /* JSON strings from any bytes. */
-#include <stdint.h>
-
 #include "common/base/json_text.h"
 #include "tests/support/unit_test.h"
 

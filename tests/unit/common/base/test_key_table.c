@@ -1,9 +1,5 @@
 /* key_table against a plain array, over random sequences; small keys, so that many share a home
  * slot and gaps close across the table's end. */
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
-
 #include "common/base/key_table.h"
 #include "tests/support/random_numbers.h"
 #include "tests/support/unit_test.h"

@@ -1,11 +1,7 @@
 #include "common/base/log.h"
 
 #include <regex.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
 
-#include "common/base/attributes.h"
 #include "tests/support/log_capture.h"
 #include "tests/support/unit_test.h"
 

@@ -1,9 +1,6 @@
 /* metrics: counters, histograms, and their pages, byte for byte. */
 #include "common/base/metrics.h"
 
-#include <stdint.h>
-#include <string.h>
-
 #include "common/base/version.h"
 #include "tests/support/unit_test.h"
 

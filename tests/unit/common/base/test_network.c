@@ -1,6 +1,4 @@
 /* Networks: every length, and addresses that differ in one bit. */
-#include <stdint.h>
-
 #include "common/base/addr.h"
 #include "tests/support/unit_test.h"
 

@@ -2,9 +2,6 @@
 #include "common/base/outage.h"
 
 #include <errno.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
 
 #include "tests/support/log_capture.h"
 #include "tests/support/test_clock.h"

@@ -1,13 +1,10 @@
 #include "common/base/privileges.h"
 
 #include <errno.h>
-#include <stdint.h>
-#include <string.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "common/base/attributes.h"
 #include "tests/support/unit_test.h"
 
 UNIT_TEST(test_users)

@@ -1,14 +1,9 @@
 /* process_metrics: each figure is there and follows what the process does. */
 #include "common/base/process_metrics.h"
 
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/prctl.h>
 #include <unistd.h>
 
-#include "common/base/xalloc.h"
 #include "tests/support/unit_test.h"
 
 enum { PAGE_MAX = 16 * 1024 };

@@ -1,9 +1,4 @@
 /* seeded_hash: equal bytes have equal hashes, and every byte counts. */
-#include <stdint.h>
-
-#include <stdio.h>
-#include <stdlib.h>
-
 #include "common/base/seeded_hash.h"
 #include "tests/support/unit_test.h"
 

@@ -1,14 +1,9 @@
 /* service_manager: what systemd is told, with a socket in its place. */
 #include "common/base/service_manager.h"
 
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "common/base/attributes.h"
 #include "tests/support/unit_test.h"
 
 struct fixture {

@@ -1,8 +1,4 @@
 /* The reference vectors of SipHash-2-4: key 00 to 0f, input 00, 01, 02... */
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
-
 #include "common/base/seeded_hash.h"
 #include "tests/support/unit_test.h"
 

@@ -1,8 +1,4 @@
 /* The distance between two spellings. */
-#include <stdint.h>
-#include <string.h>
-
-#include "common/base/attributes.h"
 #include "common/base/typing_errors.h"
 #include "tests/support/unit_test.h"
 

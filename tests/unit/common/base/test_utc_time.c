@@ -1,7 +1,6 @@
 /* utc_time.h: RFC 3339 in both directions; another text is no time. */
 #include "common/base/utc_time.h"
 
-#include "common/base/attributes.h"
 #include "tests/support/unit_test.h"
 
 UNIT_TEST(test_times_of_the_api)

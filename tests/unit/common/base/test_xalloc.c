@@ -1,10 +1,4 @@
 /* Zeroed memory, also where freed memory is used again. */
-#include <stdbool.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "common/base/xalloc.h"
 #include "tests/support/unit_test.h"
 
 static bool are_zero(const unsigned char *bytes, size_t size)

@@ -1,10 +1,5 @@
 #include "common/dns/dname.h"
 
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
-
-#include "common/base/attributes.h"
 #include "tests/support/unit_test.h"
 
 static struct dname dname_name_of(const char *text)

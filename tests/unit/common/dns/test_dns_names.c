@@ -1,6 +1,4 @@
 /* dns_names: types and response codes as people read and write them. */
-#include <stdint.h>
-
 #include "common/dns/dns.h"
 #include "common/dns/dns_names.h"
 #include "tests/support/unit_test.h"

@@ -1,9 +1,5 @@
 /* record_json: what SkyDNS accepted and what kube2sky wrote, byte for byte. */
-#include <stdint.h>
-#include <stdlib.h>
-
 #include "common/base/addr.h"
-#include "common/base/xalloc.h"
 #include "common/dns/record_json.h"
 #include "tests/support/unit_test.h"
 

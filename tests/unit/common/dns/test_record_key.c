@@ -1,7 +1,4 @@
 /* Keys of common/dns/record.h: names and keys, both ways, at the limits of DNS names. */
-#include <stdint.h>
-#include <stdlib.h>
-
 #include "common/dns/record.h"
 #include "tests/support/unit_test.h"
 

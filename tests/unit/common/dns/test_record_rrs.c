@@ -1,9 +1,4 @@
 /* record_rrs: which texts are records, and what they are packed as. */
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "common/base/attributes.h"
 #include "common/dns/record_json.h"
 #include "common/dns/record_rrs.h"
 #include "tests/support/unit_test.h"

@@ -1,10 +1,5 @@
 /* record_scan, the fast path of reading values: accepts what kube2sky writes, and agrees with
  * record_from_json; accepts nothing that record_from_json rejects. */
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-
-#include "common/base/xalloc.h"
 #include "common/dns/record_json.h"
 #include "common/dns/record_scan.h"
 #include "tests/support/unit_test.h"

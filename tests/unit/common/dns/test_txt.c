@@ -1,8 +1,4 @@
 /* The escapes of a TXT record's text. */
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "common/dns/record.h"
 #include "tests/support/unit_test.h"
 

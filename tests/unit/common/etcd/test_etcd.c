@@ -1,10 +1,5 @@
 /* The typed calls of common/etcd/etcd.h against a real etcd: pages, transactions, error texts, and
  * what happens when it goes away and comes back. */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "common/base/xalloc.h"
 #include "common/etcd/etcd.h"
 #include "tests/support/etcd_proc.h"
 #include "tests/support/etcd_sync.h"

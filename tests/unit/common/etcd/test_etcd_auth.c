@@ -1,14 +1,10 @@
 /* Authentication of the etcd client against a real etcd that requires it: tokens that expire, a
  * password that changes, permissions that come and go. */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "common/base/buf.h"
 #include "common/base/cleanup.h"
 #include "common/base/clock.h"
-#include "common/base/xalloc.h"
 #include "common/etcd/etcd.h"
 #include "common/etcd/etcd_mirror.h"
 #include "common/etcd/etcd_watch.h"

@@ -1,5 +1,4 @@
 /* common/etcd/etcd_catch_up_internal.h, with the clock stopped. */
-
 #include "common/etcd/etcd_catch_up_internal.h"
 #include "tests/support/test_clock.h"
 #include "tests/support/unit_test.h"

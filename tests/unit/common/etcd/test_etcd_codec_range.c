@@ -1,10 +1,5 @@
 /* We decode replies to Range ourselves: whatever protobuf-c reads in a message, we read as well,
  * and bad replies are rejected. */
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "common/base/xalloc.h"
 #include "common/etcd/etcd_codec_internal.h"
 #include "rpc.pb-c.h"
 #include "tests/support/unit_test.h"

@@ -1,8 +1,6 @@
 /* common/etcd/etcd_dialer_internal.h: which address comes next, with scripted lookups. */
 #include <pthread.h>
 #include <semaphore.h>
-#include <stdio.h>
-#include <string.h>
 
 #include "common/etcd/etcd_dialer_internal.h"
 #include "tests/support/etcd_sync.h"

@@ -1,5 +1,4 @@
 /* Digests of common/etcd/etcd_saved_internal.h. */
-
 #include "common/etcd/etcd_saved_internal.h"
 #include "tests/support/unit_test.h"
 

@@ -1,6 +1,4 @@
 /* Lists of etcd URLs. */
-#include <string.h>
-
 #include "common/base/buf.h"
 #include "common/etcd/etcd_endpoint_internal.h"
 #include "tests/support/unit_test.h"

@@ -1,6 +1,4 @@
 /* The calls of common/etcd/etcd_lease.h, against a real etcd. Range and Txn are in test_etcd.c. */
-#include <string.h>
-
 #include "common/etcd/etcd.h"
 #include "common/etcd/etcd_lease.h"
 #include "tests/support/etcd_proc.h"

@@ -1,8 +1,5 @@
 /* common/etcd/etcd_link_internal.h against scripted peers, with a clock that the test advances:
  * when it connects, pings, closes, and moves to the next endpoint. */
-#include <stdio.h>
-#include <string.h>
-
 #include "common/etcd/etcd_counts_internal.h"
 #include "common/etcd/etcd_link_internal.h"
 #include "common/grpc/grpc.h"

@@ -1,10 +1,5 @@
 /* common/etcd/etcd_mirror.h against a real etcd: compares the owner's keys with etcd's after each
  * commit. Other stores: test_etcd_mirror_stores.c. */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "common/base/xalloc.h"
 #include "tests/support/etcd_sync.h"
 #include "tests/support/mirror_bed.h"
 #include "tests/support/unit_test.h"

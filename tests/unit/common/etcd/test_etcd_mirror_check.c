@@ -1,6 +1,5 @@
 /* A following mirror's looks at the store (common/etcd/etcd_mirror_check.c), with a real etcd. What
  * a proxy hides is tested in tests/integration. */
-
 #include "common/etcd/etcd_mirror_internal.h"
 #include "tests/support/etcd_sync.h"
 #include "tests/support/mirror_bed.h"

@@ -1,8 +1,5 @@
 /* common/etcd/etcd_mirror.h in a process that starts with the keys of an earlier one: whatever has
  * become of etcd meanwhile, the owner has its content once it is told that it has caught up. */
-#include <stdio.h>
-#include <string.h>
-
 #include "common/etcd/etcd_catch_up_internal.h"
 #include "common/etcd/etcd_mirror_internal.h"
 #include "tests/support/etcd_sync.h"

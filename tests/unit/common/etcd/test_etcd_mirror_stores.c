@@ -1,9 +1,5 @@
 /* common/etcd/etcd_mirror.h when etcd comes back without its data, with older data or far ahead,
  * and the store key that reveals it. */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "tests/support/etcd_sync.h"
 #include "tests/support/mirror_bed.h"
 #include "tests/support/test_clock.h"

@@ -1,10 +1,5 @@
 /* Reading a range in pages, from a real etcd: the content, that the next page is requested before
  * the current one is delivered, and the page sizes. */
-#include <stdint.h>
-#include <string.h>
-
-#include <stdio.h>
-#include <stdlib.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 

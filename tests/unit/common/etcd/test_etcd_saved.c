@@ -1,6 +1,4 @@
 /* common/etcd/etcd_saved_internal.h: what comes back is what was appended, or nothing. */
-#include <string.h>
-
 #include "common/etcd/etcd_mirror.h"
 #include "common/etcd/etcd_saved_internal.h"
 #include "tests/support/unit_test.h"

@@ -1,5 +1,4 @@
 /* Silences of common/etcd/etcd_catch_up_internal.h. */
-
 #include "common/etcd/etcd_catch_up_internal.h"
 #include "tests/support/unit_test.h"
 

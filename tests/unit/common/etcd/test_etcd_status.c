@@ -1,6 +1,5 @@
 /* etcd_status_of of common/etcd/etcd_unary_internal.h. The texts are those that etcd 3.4's
  * grpc-proxy hands on. */
-
 #include "common/base/err.h"
 #include "common/etcd/etcd_unary_internal.h"
 #include "tests/support/unit_test.h"

@@ -1,9 +1,6 @@
 /* common/etcd/etcd_store_id.h against a scripted peer, for revisions that no etcd reaches in a
  * test: a backup that was restored with higher ones (etcdutl --bump-revision --mark-compacted). */
-#include <stdlib.h>
-
 #include "common/base/buf.h"
-#include "common/base/xalloc.h"
 #include "common/etcd/etcd.h"
 #include "common/etcd/etcd_store_id.h"
 #include "rpc.pb-c.h"

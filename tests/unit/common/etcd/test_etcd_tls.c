@@ -7,15 +7,11 @@
 #include <openssl/ssl.h>
 #include <pthread.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "common/base/cleanup.h"
-#include "common/base/xalloc.h"
 #include "common/etcd/etcd.h"
 #include "common/etcd/etcd_counts_internal.h"
 #include "common/etcd/etcd_watch.h"

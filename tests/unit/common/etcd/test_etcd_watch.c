@@ -1,11 +1,7 @@
 /* common/etcd/etcd_watch.h against a real etcd: events as complete revisions, long messages,
  * resuming after kill -9, compaction, lag. */
 #include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include "common/base/xalloc.h"
 #include "common/etcd/etcd_watch.h"
 #include "common/grpc/grpc.h"
 #include "tests/support/etcd_proc.h"

@@ -1,8 +1,5 @@
 /* common/etcd/etcd_watch.h, and other calls on the watch line, against a scripted peer: for replies
  * that a real etcd cannot be made to give at a given moment. */
-#include <stdio.h>
-#include <string.h>
-
 #include "common/base/buf.h"
 #include "common/etcd/etcd.h"
 #include "common/etcd/etcd_link_internal.h"

@@ -1,7 +1,6 @@
 /* common/etcd/name_lookup.h: the C library's own lookups, and the handling of the helper thread. */
 #include <pthread.h>
 #include <semaphore.h>
-#include <string.h>
 
 #include "common/etcd/name_lookup.h"
 #include "tests/support/etcd_sync.h"

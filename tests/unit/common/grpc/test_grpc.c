@@ -2,13 +2,10 @@
  * peer of hand-written HTTP/2 bytes (RFC 9113, RFC 7541) that behaves or breaks in every way we
  * could think of. */
 #include <poll.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include "common/base/buf.h"
-#include "common/base/xalloc.h"
 #include "common/grpc/grpc.h"
 #include "common/grpc/grpc_frame_internal.h"
 #include "tests/support/etcd_sync.h"

@@ -1,6 +1,4 @@
 /* Table-driven tests of common/grpc/grpc_frame_internal.h. */
-#include <string.h>
-
 #include "common/grpc/grpc_frame_internal.h"
 #include "tests/support/unit_test.h"
 

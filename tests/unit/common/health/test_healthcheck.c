@@ -3,14 +3,10 @@
 #include "common/health/healthcheck.h"
 
 #include <pthread.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include "common/base/addr.h"
-#include "common/base/attributes.h"
 #include "tests/support/log_capture.h"
 #include "tests/support/loopback.h"
 #include "tests/support/scripted_nameserver.h"

@@ -2,10 +2,6 @@
  * clients pass. */
 #include "common/http/http_admission.h"
 
-#include <stdio.h>
-#include <string.h>
-
-#include "common/base/attributes.h"
 #include "tests/support/unit_test.h"
 
 /* ---- Hosts ---- */

@@ -1,9 +1,5 @@
 /* http_client against a scripted server on the same loop. */
-#include <stdint.h>
-#include <stdlib.h>
-
 #include "common/base/buf.h"
-#include "common/base/xalloc.h"
 #include "common/http/http_client.h"
 #include "tests/support/http_script.h"
 #include "tests/support/unit_test.h"

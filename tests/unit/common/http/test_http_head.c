@@ -2,11 +2,6 @@
  * status, the same however the bytes are split. */
 #include "common/http/http_head.h"
 
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "common/base/attributes.h"
 #include "common/http/http_chunks.h"
 #include "tests/support/unit_test.h"
 

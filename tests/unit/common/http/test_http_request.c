@@ -1,10 +1,6 @@
 /* Tests paths and arguments out of requests' targets, and which targets are refused. */
 #include "common/http/http_request_internal.h"
 
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
-
 #include "tests/support/unit_test.h"
 
 enum { TEXT_MAX = 4096 };

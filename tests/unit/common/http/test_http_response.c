@@ -2,12 +2,6 @@
  */
 #include "common/http/http_response.h"
 
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "common/base/attributes.h"
 #include "tests/support/unit_test.h"
 
 #define OK    "HTTP/1.1 200 OK\r\n"

@@ -1,7 +1,5 @@
 /* Clients that send many requests at a time, to http_server on real sockets: they share their
  * turns, and a client with one request waits for few of theirs. */
-#include <stdio.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 

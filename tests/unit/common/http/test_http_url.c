@@ -1,11 +1,6 @@
 /* http_url: which URLs of servers and proxies are accepted, and how they are parsed and shown. */
 #include "common/http/http_url.h"
 
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "common/base/attributes.h"
 #include "tests/support/unit_test.h"
 
 UNIT_TEST(test_base)

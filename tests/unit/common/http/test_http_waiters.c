@@ -2,9 +2,6 @@
  * the test's clock. */
 #include "common/http/http_waiters.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "common/http/http_held.h"
 #include "common/http/http_server.h"
 #include "tests/support/held_client.h"

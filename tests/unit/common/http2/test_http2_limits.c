@@ -2,12 +2,6 @@
  * stream or the connection ends with the right error, and the next connection is served. */
 #include "common/http2/http2_server.h"
 
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "common/base/xalloc.h"
 #include "tests/support/h2_client.h"
 #include "tests/support/unit_test.h"
 

@@ -2,11 +2,6 @@
  * exceeds a limit is in test_http2_limits.c. */
 #include "common/http2/http2_server.h"
 
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "common/base/xalloc.h"
 #include "tests/support/h2_client.h"
 #include "tests/support/unit_test.h"
 

@@ -2,10 +2,6 @@
 #ifndef TESTS_UNIT_COMMON_LIVE_DRAWN_H
 #define TESTS_UNIT_COMMON_LIVE_DRAWN_H
 
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
-
 #include "common/live/live_screen.h"
 #include "tests/support/screen_lines.h"
 #include "tests/support/unit_test.h"

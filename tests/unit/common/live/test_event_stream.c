@@ -1,11 +1,5 @@
 #include "common/live/event_stream_internal.h"
 
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "common/base/attributes.h"
-#include "common/base/xalloc.h"
 #include "tests/support/unit_test.h"
 
 #define HEAD "HTTP/1.0 200 OK\r\nContent-Type: text/event-stream; charset=utf-8\r\n\r\n"

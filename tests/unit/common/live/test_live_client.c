@@ -2,12 +2,8 @@
  * stream. */
 #include "common/live/live_client_internal.h"
 
-#include <stdint.h>
-
 #include <fcntl.h>
 #include <poll.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 

@@ -1,7 +1,5 @@
 #include "common/live/live_form.h"
 
-#include <stdint.h>
-
 #include "tests/support/unit_test.h"
 
 /* Expects this text of a form and a page. */

@@ -1,9 +1,5 @@
 #include "common/live/live_model.h"
 
-#include <stdint.h>
-#include <stdlib.h>
-
-#include "common/base/xalloc.h"
 #include "common/live/live_form.h"
 #include "tests/support/unit_test.h"
 

@@ -2,15 +2,10 @@
  * and that a failure leaves nothing. The clock is the test's. */
 #include "common/live/live_page_client_internal.h"
 
-#include <stdint.h>
-
 #include <poll.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "common/base/attributes.h"
 #include "common/base/clock.h"
 #include "common/base/slice.h"
 #include "tests/support/loopback.h"

@@ -1,8 +1,6 @@
 /* A page and its events, asked for over HTTP. */
 #include "common/page/live_page.h"
 
-#include <stdint.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "tests/support/http_ask.h"

@@ -1,10 +1,7 @@
 #include "common/term/screen.h"
 
 #include <math.h>
-#include <stdint.h>
-#include <string.h>
 
-#include "common/base/attributes.h"
 #include "tests/support/screen_lines.h"
 #include "tests/support/unit_test.h"
 

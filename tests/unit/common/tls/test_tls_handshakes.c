@@ -4,14 +4,9 @@
 
 #include <pthread.h>
 #include <signal.h>
-#include <stdbool.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
 
 #include "common/base/seeded_hash.h"
-#include "common/base/xalloc.h"
 #include "tests/support/tls_pair.h"
 #include "tests/support/unit_test.h"
 

@@ -1,14 +1,8 @@
 /* tls_pem: valid texts, and the messages for invalid ones. */
 #include "common/tls/tls_pem.h"
 
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
-#include "common/base/attributes.h"
-#include "common/base/xalloc.h"
 #include "tests/support/certs.h"
 #include "tests/support/unit_test.h"
 

@@ -3,15 +3,10 @@
 
 #include <errno.h>
 #include <signal.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
 
-#include "common/base/attributes.h"
 #include "tests/support/test_clock.h"
 #include "tests/support/tls_pair.h"
 #include "tests/support/unit_test.h"

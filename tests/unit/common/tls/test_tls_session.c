@@ -8,15 +8,10 @@
 #include <openssl/crypto.h>
 #include <openssl/ssl.h>
 #include <signal.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "common/base/attributes.h"
 #include "common/base/slice.h"
-#include "common/base/xalloc.h"
 #include "tests/support/tls_pair.h"
 #include "tests/support/unit_test.h"
 

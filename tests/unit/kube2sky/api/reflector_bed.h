@@ -3,15 +3,10 @@
 #ifndef TESTS_UNIT_KUBE2SKY_API_REFLECTOR_BED_H
 #define TESTS_UNIT_KUBE2SKY_API_REFLECTOR_BED_H
 
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <unistd.h>
 
-#include "common/base/attributes.h"
 #include "common/base/buf.h"
 #include "common/base/clock.h"
-#include "common/base/xalloc.h"
 #include "kube2sky/api/kube_client.h"
 #include "kube2sky/api/reflector.h"
 #include "tests/support/http_script.h"

@@ -1,8 +1,4 @@
 /* The scanner that splits JSON text into members. */
-#include <stdint.h>
-#include <stdlib.h>
-
-#include "common/base/attributes.h"
 #include "common/base/buf.h"
 #include "kube2sky/api/json_scan_internal.h"
 #include "tests/support/unit_test.h"

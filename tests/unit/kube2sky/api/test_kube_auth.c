@@ -1,14 +1,10 @@
 /* kubeconfig files, the service account, --kube-master-url, and files that change. */
 #include <errno.h>
 #include <fcntl.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "common/base/buf.h"
-#include "common/base/xalloc.h"
 #include "kube2sky/api/kube_auth_config_internal.h"
 #include "kube2sky/api/kube_auth_internal.h"
 #include "tests/support/certs.h"

@@ -1,10 +1,4 @@
 /* Random objects, as lists and as events: JSON and protobuf give the same result. */
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-
-#include "common/base/attributes.h"
-#include "common/base/xalloc.h"
 #include "tests/support/random_numbers.h"
 #include "tests/support/unit_test.h"
 #include "tests/unit/kube2sky/api/both_encodings.h"

@@ -1,9 +1,4 @@
 /* The frame splitter: the same events, however the bytes are split. */
-#include <stdint.h>
-#include <stdlib.h>
-
-#include "common/base/attributes.h"
-#include "common/base/xalloc.h"
 #include "kube2sky/api/kube_frames_internal.h"
 #include "tests/support/unit_test.h"
 

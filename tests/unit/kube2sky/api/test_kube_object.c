@@ -1,8 +1,4 @@
 /* JSON of the Kubernetes API -> struct kube_object, lists and watch events. */
-#include <stdint.h>
-#include <stdlib.h>
-
-#include "common/base/attributes.h"
 #include "common/base/buf.h"
 #include "kube2sky/api/kube_object.h"
 #include "tests/support/thread_cpu.h"

@@ -1,10 +1,5 @@
 /* Protobuf of the Kubernetes API that is broken, truncated, or large. */
-#include <stdint.h>
-#include <stdlib.h>
-
-#include "common/base/attributes.h"
 #include "common/base/proto_scan.h"
-#include "common/base/xalloc.h"
 #include "tests/support/unit_test.h"
 #include "tests/unit/kube2sky/api/both_encodings.h"
 #include "tests/unit/kube2sky/api/print_object.h"

@@ -1,9 +1,6 @@
 /* kube_version: which resource versions are compared, and how, whatever their length. */
 #include "kube2sky/api/kube_object.h"
 
-#include <stddef.h>
-
-#include "common/base/attributes.h"
 #include "tests/support/unit_test.h"
 
 UNIT_TEST(test_numbers)

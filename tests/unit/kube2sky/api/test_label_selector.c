@@ -1,10 +1,6 @@
 /* label_selector: what the API accepts, and what it would reject. */
 #include "kube2sky/api/label_selector.h"
 
-#include <stdint.h>
-#include <string.h>
-
-#include "common/base/attributes.h"
 #include "tests/support/unit_test.h"
 
 #define TEN      "abcdefghij"

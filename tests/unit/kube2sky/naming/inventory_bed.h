@@ -2,7 +2,6 @@
 #ifndef TESTS_UNIT_KUBE2SKY_NAMING_INVENTORY_BED_H
 #define TESTS_UNIT_KUBE2SKY_NAMING_INVENTORY_BED_H
 
-#include "common/base/attributes.h"
 #include "common/base/buf.h"
 #include "kube2sky/naming/inventory.h"
 #include "tests/unit/kube2sky/objects.h"

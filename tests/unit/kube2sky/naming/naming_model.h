@@ -5,9 +5,6 @@
 
 #include "tests/unit/kube2sky/objects.h"
 
-#include <stdio.h>
-
-#include "common/base/attributes.h"
 #include "common/base/buf.h"
 #include "kube2sky/naming/naming.h"
 

@@ -1,9 +1,6 @@
 /* causes.h: which object a change is told to come from, and who makes room for whom. */
 #include "kube2sky/naming/causes.h"
 
-#include <stdio.h>
-#include <string.h>
-
 #include "tests/support/unit_test.h"
 
 static void note_event(struct causes *causes, const char *owner, const char *name,

@@ -2,9 +2,6 @@
  * against the same computed from scratch. */
 #include "tests/unit/kube2sky/objects.h"
 
-#include <stdio.h>
-
-#include "common/base/attributes.h"
 #include "kube2sky/naming/client_keys.h"
 #include "tests/support/unit_test.h"
 

@@ -2,12 +2,6 @@
  * and how the reason reads. */
 #include "kube2sky/naming/config_map.h"
 
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "common/base/attributes.h"
-#include "common/base/xalloc.h"
 #include "kube2sky/naming/override_zones.h"
 #include "tests/support/unit_test.h"
 

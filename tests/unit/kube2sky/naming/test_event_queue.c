@@ -1,12 +1,7 @@
 /* event_queue: one event for an object and a reason, a limited number of writes, and turns. */
 #include "kube2sky/naming/event_queue.h"
 
-#include <stdlib.h>
-#include <string.h>
-
-#include "common/base/attributes.h"
 #include "common/base/buf.h"
-#include "common/base/xalloc.h"
 #include "tests/support/unit_test.h"
 
 /* A queue with a clock of its own, and its writes as text. */

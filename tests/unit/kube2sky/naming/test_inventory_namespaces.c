@@ -1,7 +1,6 @@
 /* inventory with namespaces: each is known, doubted and swept by itself. */
 #include "tests/unit/kube2sky/objects.h"
 
-#include "common/base/attributes.h"
 #include "kube2sky/naming/inventory.h"
 #include "tests/support/unit_test.h"
 

@@ -1,5 +1,4 @@
 /* inventory: when the changes happened that a watch shows, and that a list's are none. */
-#include "common/base/attributes.h"
 #include "tests/support/unit_test.h"
 #include "tests/unit/kube2sky/naming/inventory_bed.h"
 

@@ -5,9 +5,7 @@
 #include "tests/unit/kube2sky/objects.h"
 
 #include <malloc.h>
-#include <stdio.h>
 
-#include "common/base/attributes.h"
 #include "kube2sky/naming/inventory.h"
 #include "kube2sky/naming/naming.h"
 #include "kube2sky/naming/reverse.h"

@@ -2,8 +2,6 @@
  * /skydns/local/cluster/svc/ ; one test has complete keys. */
 #include "tests/unit/kube2sky/objects.h"
 
-#include <stdio.h>
-
 #include "common/dns/record_json.h"
 #include "kube2sky/naming/naming.h"
 #include "tests/support/unit_test.h"

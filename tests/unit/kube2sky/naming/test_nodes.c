@@ -2,7 +2,6 @@
  * whatever comes first, and what may be deleted. */
 #include "tests/unit/kube2sky/objects.h"
 
-#include "common/base/attributes.h"
 #include "common/base/buf.h"
 #include "kube2sky/naming/inventory.h"
 #include "kube2sky/naming/key_style.h"

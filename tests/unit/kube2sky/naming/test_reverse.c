@@ -2,9 +2,6 @@
  * random sequences against a plain table of all claims, scanned in full. */
 #include "tests/unit/kube2sky/objects.h"
 
-#include <stdio.h>
-
-#include "common/base/attributes.h"
 #include "kube2sky/naming/inventory.h"
 #include "kube2sky/naming/reverse.h"
 #include "tests/support/random_numbers.h"

@@ -1,9 +1,4 @@
 /* run_sort: the order of a stable sort, at a cost that depends on how much is in order already. */
-#include <stdbool.h>
-#include <stdint.h>
-#include <stdlib.h>
-
-#include "common/base/attributes.h"
 #include "kube2sky/naming/run_sort_internal.h"
 #include "tests/support/random_numbers.h"
 #include "tests/support/unit_test.h"

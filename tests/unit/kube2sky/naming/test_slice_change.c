@@ -2,7 +2,6 @@
  * change becomes: test_planner_slices.c. */
 #include "tests/unit/kube2sky/objects.h"
 
-#include "common/base/attributes.h"
 #include "common/base/buf.h"
 #include "common/base/seeded_hash.h"
 #include "kube2sky/naming/inventory.h"

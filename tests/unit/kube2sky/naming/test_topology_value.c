@@ -1,10 +1,7 @@
 /* The value of a topology key: which Services have one, and what it says. */
 #include "tests/unit/kube2sky/objects.h"
 
-#include <stdio.h>
-
 #include "common/base/buf.h"
-#include "common/base/xalloc.h"
 #include "kube2sky/naming/owner_objects.h"
 #include "kube2sky/naming/topology_value.h"
 #include "tests/support/unit_test.h"

@@ -5,11 +5,8 @@
 
 #include "tests/unit/kube2sky/objects.h"
 
-#include <stdio.h>
-
 #include <ev.h>
 
-#include "common/base/attributes.h"
 #include "common/base/buf.h"
 #include "common/base/outage.h"
 #include "common/dns/record_json.h"

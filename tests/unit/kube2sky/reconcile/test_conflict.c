@@ -1,11 +1,7 @@
 /* conflict: when an owner must wait before its keys are restored, for how long, and until when.
  * With limits of milliseconds. */
-#include <stdint.h>
-
 #include <ev.h>
-#include <stdlib.h>
 
-#include "common/base/xalloc.h"
 #include "common/etcd/etcd_kv.h"
 #include "kube2sky/reconcile/conflict_internal.h"
 #include "kube2sky/reconcile/ownership_internal.h"

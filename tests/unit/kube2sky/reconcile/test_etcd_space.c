@@ -1,7 +1,5 @@
 /* etcd_space: how often it looks, what it tells and how often, with an etcd that answers as the
  * test says. A real one is in tests/integration/test_etcd_space.py. */
-#include <string.h>
-
 #include "common/base/err.h"
 #include "kube2sky/reconcile/etcd_space_internal.h"
 #include "tests/support/etcd_sync.h"

@@ -1,8 +1,4 @@
 /* flaw_list: the latest first, each once, long texts cut, the oldest gone. */
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
-
 #include "kube2sky/reconcile/flaw_list.h"
 #include "tests/support/unit_test.h"
 

@@ -1,6 +1,4 @@
 /* history: what namespaces have filled of etcd's space, until a compaction. */
-#include <stdint.h>
-
 #include "common/etcd/etcd_txn.h"
 #include "kube2sky/reconcile/history_internal.h"
 #include "tests/support/unit_test.h"

@@ -1,12 +1,8 @@
 /* leader, with a real etcd: who leads, who follows, and that a writer that wrongly believes to lead
  * cannot write. */
 #include <ev.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "common/base/buf.h"
-#include "common/base/xalloc.h"
 #include "common/etcd/etcd.h"
 #include "kube2sky/reconcile/leader_internal.h"
 #include "tests/support/etcd_proc.h"

@@ -1,7 +1,4 @@
 /* owners: who is queued by what. */
-#include <stdint.h>
-
-#include "common/base/attributes.h"
 #include "kube2sky/reconcile/owner_groups_internal.h"
 #include "kube2sky/reconcile/owners_internal.h"
 #include "tests/support/unit_test.h"

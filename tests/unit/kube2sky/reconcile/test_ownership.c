@@ -1,9 +1,5 @@
 /* ownership: whose a key is, by path and value; key_style: which keys kube2sky could have
  * written. */
-#include <stdint.h>
-
-#include "common/base/attributes.h"
-#include "common/base/xalloc.h"
 #include "kube2sky/reconcile/ownership_internal.h"
 #include "tests/support/unit_test.h"
 

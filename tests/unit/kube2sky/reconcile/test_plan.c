@@ -1,11 +1,5 @@
 /* plan: desired against actual keys, and how plans are split into transactions. */
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-
-#include "common/base/attributes.h"
 #include "common/base/buf.h"
-#include "common/base/xalloc.h"
 #include "kube2sky/reconcile/plan.h"
 #include "tests/support/unit_test.h"
 #include "tests/unit/kube2sky/reconcile/planner_whole.h"

@@ -2,7 +2,6 @@
  * queue of events, with their words, and when it says that they are gone. */
 #include "tests/unit/kube2sky/objects.h"
 
-#include "common/base/attributes.h"
 #include "common/base/buf.h"
 #include "common/base/clock.h"
 #include "kube2sky/naming/event_queue.h"

@@ -5,7 +5,6 @@
  * must find nothing to do. */
 #include "tests/unit/kube2sky/objects.h"
 
-#include "common/base/attributes.h"
 #include "common/base/buf.h"
 #include "common/dns/dname.h"
 #include "common/dns/record_json.h"

@@ -2,7 +2,6 @@
  */
 #include "tests/unit/kube2sky/objects.h"
 
-#include "common/base/attributes.h"
 #include "common/base/buf.h"
 #include "common/dns/dname.h"
 #include "kube2sky/naming/inventory.h"

@@ -2,9 +2,6 @@
  * one costs in a Service of 5,000 endpoints. */
 #include "tests/unit/kube2sky/objects.h"
 
-#include <stdio.h>
-
-#include "common/base/attributes.h"
 #include "common/base/buf.h"
 #include "common/base/clock.h"
 #include "common/dns/dname.h"

@@ -2,8 +2,6 @@
  * etcd. In the end a fresh one finds nothing to do, and counts the same. */
 #include "tests/unit/kube2sky/reconcile/reconciler_bed.h"
 
-#include <stdlib.h>
-
 #include "tests/support/random_numbers.h"
 #include "tests/support/unit_test.h"
 

@@ -1,8 +1,4 @@
 /* reconciler_report: the latest changes, latest first; the oldest give way. */
-#include <stdint.h>
-#include <string.h>
-
-#include "common/base/attributes.h"
 #include "kube2sky/reconcile/reconciler.h"
 #include "tests/support/unit_test.h"
 

@@ -1,10 +1,6 @@
 /* refusal: how long refused owners wait, and when all of them are tried again. */
-#include <stdint.h>
-
 #include <ev.h>
-#include <stdlib.h>
 
-#include "common/base/xalloc.h"
 #include "kube2sky/reconcile/owners_internal.h"
 #include "kube2sky/reconcile/refusal_internal.h"
 #include "tests/support/etcd_sync.h"

@@ -1,6 +1,4 @@
 /* Bases of zones' serials: they grow with each start and from store to store, RFC 1982. */
-#include <stdint.h>
-
 #include "kube2sky/reconcile/serial_key_internal.h"
 #include "tests/support/unit_test.h"
 

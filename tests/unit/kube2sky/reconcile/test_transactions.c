@@ -1,11 +1,7 @@
 /* transactions, with a real etcd and a scripted mirror: which ones land, and whether their owners
  * must be checked again. */
-#include <stdint.h>
-
 #include <ev.h>
-#include <stdlib.h>
 
-#include "common/base/xalloc.h"
 #include "kube2sky/reconcile/ownership_internal.h"
 #include "kube2sky/reconcile/transactions_internal.h"
 #include "tests/support/etcd_proc.h"

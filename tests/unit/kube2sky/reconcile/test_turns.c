@@ -1,6 +1,4 @@
 /* turns: who is next among those who share. */
-#include <stdint.h>
-
 #include "kube2sky/reconcile/turns_internal.h"
 #include "tests/support/unit_test.h"
 

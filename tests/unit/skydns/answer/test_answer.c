@@ -1,17 +1,9 @@
 /* Answers, type by type: question and complete reply as text, over a store of (key, value) pairs.
  * Encoding and truncation are in test_encode.c, odd messages and deferred questions in
  * test_engine.c. */
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "common/base/version.h"
-#include "common/base/xalloc.h"
 #include "tests/support/skydns/fixture.h"
 #include "tests/support/unit_test.h"
-
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
 #define OK "NOERROR qr aa rd ra"
 #define SOA                                                                      \
@@ -127,7 +119,7 @@ static const struct fixture_key keys[] = {
 
 static struct fixture *answer_setup(void)
 {
-    return fixture_new(keys, COUNT(keys));
+    return fixture_new(keys, ARRAY_LEN(keys));
 }
 
 UNIT_FIXTURE_MADE(answer_setup(), fixture_free)
@@ -195,7 +187,7 @@ UNIT_TEST(addresses)
         {"dup.cluster.local. A",
          OK "\n? dup.cluster.local. IN A\n= dup.cluster.local. 3600 A 10.4.0.1"},
     };
-    check_once(cases, COUNT(cases));
+    check_once(cases, ARRAY_LEN(cases));
 }
 
 /* Labels before a name select, labels below it are listed, `_` hides from both. */
@@ -239,7 +231,7 @@ UNIT_TEST(subtrees)
         {"nope.*.cluster.local. TYPE65", OK "\n? nope.*.cluster.local. IN TYPE65" SOA},
         {"*.ttl.cluster.local. CNAME", OK "\n? *.ttl.cluster.local. IN CNAME" SOA},
     };
-    check_once(cases, COUNT(cases));
+    check_once(cases, ARRAY_LEN(cases));
 }
 
 UNIT_TEST(services)
@@ -312,7 +304,7 @@ UNIT_TEST(services)
             "A9.c.cluster.local.\n+ A9.c.cluster.local. 3600 CNAME a10.c.cluster.local.\n"
             "+ a10.c.cluster.local. 3600 A 10.2.0.1"},
     };
-    check_once(cases, COUNT(cases));
+    check_once(cases, ARRAY_LEN(cases));
 }
 
 UNIT_TEST(aliases)
@@ -367,7 +359,7 @@ UNIT_TEST(aliases)
             "= a10.c.cluster.local. 30 A 10.2.0.1\n"
             "= db-0.db.default.svc.cluster.local. 30 A 10.1.0.1"},
     };
-    check_once(cases, COUNT(cases));
+    check_once(cases, ARRAY_LEN(cases));
 }
 
 UNIT_TEST(other_types)
@@ -420,7 +412,7 @@ UNIT_TEST(other_types)
          OK "\n? g3.cluster.local. IN A\n= g3.cluster.local. 3600 A 10.9.2.1\n"
             "= g3.cluster.local. 3600 A 10.9.2.2"},
     };
-    check_once(cases, COUNT(cases));
+    check_once(cases, ARRAY_LEN(cases));
 }
 
 UNIT_TEST_ON(reverse_names, struct fixture *fixture)
@@ -443,7 +435,7 @@ UNIT_TEST_ON(reverse_names, struct fixture *fixture)
         {"d.f.ip6.arpa. TXT", "forward"},
     };
     fixture->config.has_nameservers = true;
-    answer_check(fixture, cases, COUNT(cases));
+    answer_check(fixture, cases, ARRAY_LEN(cases));
 }
 
 UNIT_TEST_ON(name_servers, struct fixture *fixture)
@@ -488,17 +480,17 @@ UNIT_TEST_ON(name_servers, struct fixture *fixture)
         {"local/cluster/dns/ns/c", "{'host':'ns.example.com'}"}};
     static const struct answer_case named[] = {
         {"cluster.local. NS", OK "\n? cluster.local. IN NS" SOA}};
-    answer_check(fixture, unknown, COUNT(unknown));
+    answer_check(fixture, unknown, ARRAY_LEN(unknown));
     assert_int_equal(addr_parse("0.0.0.0:53", &fixture->local, NULL), 0);
-    answer_check(fixture, unknown, COUNT(unknown));
+    answer_check(fixture, unknown, ARRAY_LEN(unknown));
     assert_int_equal(addr_parse("10.0.0.10:53", &fixture->local, NULL), 0);
-    answer_check(fixture, own, COUNT(own));
+    answer_check(fixture, own, ARRAY_LEN(own));
     assert_int_equal(addr_parse("[fd00::a]:53", &fixture->local, NULL), 0);
-    answer_check(fixture, own_v6, COUNT(own_v6));
-    fixture_put(fixture, ns_keys, COUNT(ns_keys));
-    answer_check(fixture, stored, COUNT(stored));
-    fixture_put(fixture, named_ns, COUNT(named_ns));
-    answer_check(fixture, named, COUNT(named));
+    answer_check(fixture, own_v6, ARRAY_LEN(own_v6));
+    fixture_put(fixture, ns_keys, ARRAY_LEN(ns_keys));
+    answer_check(fixture, stored, ARRAY_LEN(stored));
+    fixture_put(fixture, named_ns, ARRAY_LEN(named_ns));
+    answer_check(fixture, named, ARRAY_LEN(named));
 }
 
 UNIT_TEST_ON(local_name, struct fixture *fixture)
@@ -508,7 +500,7 @@ UNIT_TEST_ON(local_name, struct fixture *fixture)
          OK "\n? local.dns.cluster.local. IN A\n= local.dns.cluster.local. 30 A 10.0.0.1"},
     };
     fixture->config.settings.local = fixture_name("web.default.svc.cluster.local.");
-    answer_check(fixture, cases, COUNT(cases));
+    answer_check(fixture, cases, ARRAY_LEN(cases));
 }
 
 UNIT_TEST_ON(chaos, struct fixture *fixture)
@@ -529,7 +521,7 @@ UNIT_TEST_ON(chaos, struct fixture *fixture)
          "REFUSED qr rd\n? web.default.svc.cluster.local. CH A"},
         {"example.com. TXT ch", "REFUSED qr rd\n? example.com. CH TXT"},
     };
-    check_once(cases, COUNT(cases));
+    check_once(cases, ARRAY_LEN(cases));
 
     char *version =
         xasprintf(OK "\n? version.bind. CH TXT\n= version.bind. 0 CH TXT \"%s\"", version_string);
@@ -548,7 +540,7 @@ UNIT_TEST_ON(rotation, struct fixture *fixture)
     };
     static const char head[] = OK "\n? alias.cluster.local. IN A\n"
                                   "= alias.cluster.local. 3600 CNAME many.cluster.local.\n= ";
-    fixture_put(fixture, many, COUNT(many));
+    fixture_put(fixture, many, ARRAY_LEN(many));
     fixture->config.settings.round_robin = true;
     unsigned first[3] = {0};
     for (uint32_t i = 0; i < 300; i++) {
@@ -588,6 +580,6 @@ UNIT_TEST_ON(key_order, struct fixture *fixture)
             "+ x.b.order.cluster.local. 3600 A 10.21.0.2\n"
             "+ b-c.order.cluster.local. 3600 A 10.21.0.3"},
     };
-    fixture_put(fixture, written, COUNT(written));
-    answer_check(fixture, cases, COUNT(cases));
+    fixture_put(fixture, written, ARRAY_LEN(written));
+    answer_check(fixture, cases, ARRAY_LEN(cases));
 }

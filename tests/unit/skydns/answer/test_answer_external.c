@@ -1,16 +1,9 @@
 /* Other domains' names before any nameserver is asked: hosts files, stub zones and what comes
  * before them; and targets of our records there. */
-#include <stdint.h>
-
-#include <stdio.h>
-#include <stdlib.h>
-
 #include "skydns/external/hosts_table.h"
 #include "tests/support/skydns/hosts_table_of.h"
 #include "tests/support/unit_test.h"
 #include "tests/unit/skydns/answer/foreign_bed.h"
-
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
 static const struct fixture_key keys[] = {
     {"local/cluster/web/a", "{'host':'10.0.0.1','ttl':30}"},
@@ -35,13 +28,13 @@ static struct external_bed answer_external_setup(void)
                  {"192.0.2.2", "two.test."},       {"10.9.0.3", "web.cluster.local."},
                  {"10.9.0.4", "www.example.com."}, {"10.9.0.5", "www.example.com."},
                  {"10.96.0.7", "ours.test."},      {"10.9.0.6", "single."}};
-    struct hosts_entry entries[COUNT(lines)];
-    struct external_bed b = bed_new(keys, COUNT(keys));
-    for (size_t i = 0; i < COUNT(lines); i++) {
+    struct hosts_entry entries[ARRAY_LEN(lines)];
+    struct external_bed b = bed_new(keys, ARRAY_LEN(keys));
+    for (size_t i = 0; i < ARRAY_LEN(lines); i++) {
         entries[i] = (struct hosts_entry){.name = fixture_name(lines[i].name)};
         assert_true(ip_parse(slice_str(lines[i].ip), &entries[i].ip));
     }
-    b.f->config.hosts = hosts_table_of(entries, COUNT(lines));
+    b.f->config.hosts = hosts_table_of(entries, ARRAY_LEN(lines));
     return b;
 }
 
@@ -67,7 +60,7 @@ static void answer_external_check(struct external_bed *b, const struct row *rows
 
 static void answer_external_set_up(struct external_bed *b)
 {
-    *b = bed_new(keys, COUNT(keys));
+    *b = bed_new(keys, ARRAY_LEN(keys));
 }
 
 UNIT_FIXTURE(struct external_bed, answer_external_set_up, bed_free)
@@ -102,7 +95,7 @@ UNIT_TEST(hosts)
     };
     struct external_bed b = answer_external_setup();
     bed_put_addresses(&b, "db.acme.test. A", "db.acme.test.", 100, 1); /* of no use */
-    answer_external_check(&b, rows, COUNT(rows));
+    answer_external_check(&b, rows, ARRAY_LEN(rows));
     b.f->config.settings.no_rec = true;
     b.f->config.allows_all = false;
     b.f->config.settings.ttl_s = 20; /* of our records, not of these */
@@ -117,7 +110,7 @@ UNIT_TEST(hosts)
         {"1.0.9.10.in-addr.arpa. PTR", "NOERROR qr rd ra\n? 1.0.9.10.in-addr.arpa. IN PTR"
                                        "\n= 1.0.9.10.in-addr.arpa. 30 PTR db.acme.test."},
     };
-    answer_external_check(&b, others, COUNT(others));
+    answer_external_check(&b, others, ARRAY_LEN(others));
     answer_external_teardown(&b);
 }
 
@@ -127,7 +120,7 @@ UNIT_TEST(hosts_and_denials)
     static struct bed_reply r;
     static const char *const questions[] = {"www.example.com. MX", "nope.example.com. MX"};
     struct external_bed b = answer_external_setup();
-    for (size_t i = 0; i < COUNT(questions); i++) {
+    for (size_t i = 0; i < ARRAY_LEN(questions); i++) {
         reply_begin(&r, &b, questions[i], 0x8183);
         reply_add_soa(&r, "example.com.", 1000);
         assert_int_equal(bed_put(&b, questions[i], &r), CACHE_HIT);
@@ -173,7 +166,7 @@ UNIT_TEST_ON(stubs, struct external_bed *b)
     };
     b->f->config.settings.no_rec = true;
     b->f->config.settings.ndots = 5;
-    answer_external_check(b, rows, COUNT(rows));
+    answer_external_check(b, rows, ARRAY_LEN(rows));
     b->f->store = NULL; /* before the first sync */
     assert_string_equal(fixture_ask(b->f, "x.stub.cluster.local. A"), "forward");
     bed_put_addresses(b, "x.stub.cluster.local. A", "x.stub.cluster.local.", 100, 1);
@@ -231,12 +224,12 @@ UNIT_TEST(zones_in_zones)
     bed_zone(&zones[4], "keyed.cluster.local.", 1);
     bed_zone(&zones[5], "eu.any.test.", 1);
     zone_table_unref(b.zones);
-    config->zones_of_others = b.zones = zone_table_new(zones, COUNT(zones), NULL);
+    config->zones_of_others = b.zones = zone_table_new(zones, ARRAY_LEN(zones), NULL);
     fixture_domain(b.f, "own.test.");
     config->settings.reverse_zone_count = 1;
     assert_true(ip_parse(slice_str("10.96.0.0"), &config->settings.reverse_zones[0].ip));
     config->settings.reverse_zones[0].prefix_bits = 16;
-    answer_external_check(&b, inside, COUNT(inside));
+    answer_external_check(&b, inside, ARRAY_LEN(inside));
     answer_external_teardown(&b);
 }
 
@@ -271,7 +264,7 @@ UNIT_TEST_ON(cached_targets, struct external_bed *b)
         fixture_ask(b->f, port),
         "lookup www.example.com./A www.example.com./AAAA ftp.example.com./A ftp.example.com./AAAA");
     static const char *const denied[] = {"www.example.com. AAAA", "ftp.example.com. AAAA"};
-    for (size_t i = 0; i < COUNT(denied); i++) {
+    for (size_t i = 0; i < ARRAY_LEN(denied); i++) {
         reply_begin(&r, b, denied[i], 0x8180);
         reply_add_soa(&r, "example.com.", 1000);
         assert_int_equal(bed_put(b, denied[i], &r), CACHE_HIT);

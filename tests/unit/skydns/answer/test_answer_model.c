@@ -1,12 +1,6 @@
 /* Random trees and questions: the answer from the tree of labels against one from the flat list of
  * keys, which scans every key for every question. Addresses, texts, services and mail, with hidden
  * labels, wildcards, duplicates, groups and CNAMEs inside the domain. */
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "common/base/xalloc.h"
 #include "tests/support/random_numbers.h"
 #include "tests/support/skydns/fixture.h"
 #include "tests/support/unit_test.h"

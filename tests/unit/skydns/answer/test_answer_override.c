@@ -1,11 +1,5 @@
 /* External names that etcd or -alias has: whose answer counts, flattened targets and their ends,
  * wildcards, what a client may not see; and a domain's apex. */
-#include <stdint.h>
-
-#include <stdio.h>
-#include <string.h>
-
-#include "common/base/attributes.h"
 #include "skydns/clients/visibility.h"
 #include "skydns/external/hosts_table.h"
 #include "skydns/sync/override_index.h"

@@ -1,11 +1,5 @@
 /* Features behind flags: the Kubernetes schema, pod names, reverse zones, several domains, class
  * CHAOS and ANY. Question and complete reply as text, as in test_answer.c. */
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "common/base/xalloc.h"
 #include "tests/support/skydns/fixture.h"
 #include "tests/support/unit_test.h"
 

@@ -1,15 +1,8 @@
 /* Replies about other domains from the cache: who gets one, what it says, what is counted. Every
  * question is asked of the fast path and of the slow one, which must say the same. */
-#include <stdint.h>
-
-#include <stdio.h>
-#include <stdlib.h>
-
 #include "tests/support/skydns/response_bytes.h"
 #include "tests/support/unit_test.h"
 #include "tests/unit/skydns/answer/foreign_bed.h"
-
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
 static const struct fixture_key keys[] = {
     {"local/cluster/web/a", "{'host':'10.0.0.1','ttl':30}"},
@@ -37,7 +30,7 @@ static const char *cache_access_ask(struct external_bed *b, const char *question
 
 static void cache_access_set_up(struct external_bed *b)
 {
-    *b = bed_new(keys, COUNT(keys));
+    *b = bed_new(keys, ARRAY_LEN(keys));
 }
 
 UNIT_FIXTURE(struct external_bed, cache_access_set_up, bed_free)
@@ -77,7 +70,7 @@ UNIT_TEST_ON(replies, struct external_bed *b)
                                 "\n! example.com. 30 SOA . . 0 0 0 0 60"},
         {"WWW.example.com. ANY", "REFUSED qr rd\n? WWW.example.com. IN ANY"},
     };
-    for (size_t i = 0; i < COUNT(rows); i++) {
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         if (strcmp(cache_access_ask(b, rows[i].question), rows[i].want) != 0) {
             fail_msg("`%s`:\n%s\nwant\n%s", rows[i].question, cache_access_ask(b, rows[i].question),
                      rows[i].want);
@@ -117,7 +110,7 @@ UNIT_TEST_ON(who, struct external_bed *b)
     } clients[] = {{"fd01::1", true},   {"10.1.2.3", true}, {"192.0.2.1", false},
                    {"fd02::1", true},   {"fc00::1", false}, {"::ffff:10.0.0.1", true},
                    {"11.0.0.1", false}, {"10.0.0.1", true}};
-    for (size_t i = 0; i < COUNT(clients); i++) {
+    for (size_t i = 0; i < ARRAY_LEN(clients); i++) {
         assert_true(ip_parse(slice_str(clients[i].client), &ip));
         b->f->local = addr_of_ip(&ip, 1000);
         const char *got = cache_access_ask(b, question);
@@ -288,7 +281,7 @@ UNIT_TEST_ON(counts, struct external_bed *b)
                  {"Misses.Bind.", "3"},
                  {"insertions.bind.", "0"},
                  {"evictions.bind.", "0"}};
-    for (size_t i = 0; i < COUNT(chaos); i++) {
+    for (size_t i = 0; i < ARRAY_LEN(chaos); i++) {
         char question[40], want[100];
         (void)snprintf(question, sizeof(question), "%s TXT ch", chaos[i].name);
         (void)snprintf(want, sizeof(want), "NOERROR qr aa rd ra\n? %s CH TXT\n= %s 0 CH TXT \"%s\"",
@@ -337,7 +330,7 @@ UNIT_TEST_ON(rotation, struct external_bed *b)
         (void)cache_access_ask(b, "www.example.com. A");
         first[b->f->reply[33 + 15] - 1]++;
     }
-    for (size_t i = 0; i < COUNT(first); i++) {
+    for (size_t i = 0; i < ARRAY_LEN(first); i++) {
         assert_true(first[i] > 10);
     }
 }
@@ -350,7 +343,7 @@ UNIT_TEST_ON(first_replies, struct external_bed *b)
                                             "www.example.com. A tcp"};
     static struct bed_reply r;
     static char first[DNS_TEXT_MAX];
-    for (size_t i = 0; i < COUNT(questions); i++) {
+    for (size_t i = 0; i < ARRAY_LEN(questions); i++) {
         struct fixture *f = b->f;
         reply_begin(&r, b, "www.example.com. A", 0x85a0);
         reply_add_cname(&r, "www.example.com.", 1000000, "x.example.com.");

@@ -1,14 +1,11 @@
 /* -no-aaaa and DNS64: addresses and reverse names (RFC 6052 2.4's table), what an answer is worth,
  * and answers made of what is kept. */
-#include <stdint.h>
-
 #include <arpa/inet.h>
 
 #include "skydns/answer/external_synthesis.h"
 #include "tests/support/unit_test.h"
 #include "tests/unit/skydns/answer/foreign_bed.h"
 
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 #define SOA(ttl)                                                                           \
     "\n! . " #ttl " SOA ns.dns.cluster.local. hostmaster.cluster.local. 1760702400 28800 " \
     "7200 604800 " #ttl
@@ -44,7 +41,7 @@ UNIT_TEST(test_addresses)
         {"2001:db8:122:344::", 96, "2001:db8:122:344::192.0.2.33"},
     };
     static const uint8_t ipv4[] = {192, 0, 2, 33};
-    for (size_t i = 0; i < COUNT(rows); i++) {
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         const struct dns64_settings dns64 = dns64_of(rows[i].prefix, rows[i].bits);
         uint8_t got[16], want[16];
         assert_int_equal(inet_pton(AF_INET6, rows[i].want, want), 1);
@@ -69,7 +66,7 @@ UNIT_TEST(test_well_known)
                 {"224.0.0.1", false},    {"255.255.255.255", false}};
     const struct dns64_settings known = dns64_of("64:ff9b::", 96);
     const struct dns64_settings own = dns64_of("64:ff9b:1::", 96);
-    for (size_t i = 0; i < COUNT(rows); i++) {
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         uint8_t ipv4[4], ipv6[16];
         assert_int_equal(inet_pton(AF_INET, rows[i].ipv4, ipv4), 1);
         if (synthesis_map(&known, slice_of(ipv4, 4), ipv6) != rows[i].is_mapped) {
@@ -108,7 +105,7 @@ UNIT_TEST(test_reverse_names)
     struct forward_zone above, at;
     struct dname got;
     assert_non_null(config);
-    for (size_t i = 0; i < COUNT(rows); i++) {
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         const struct dname name = fixture_name(rows[i].name);
         config->settings.dns64 = dns64_of(rows[i].prefix, rows[i].bits);
         assert_int_equal(synthesis_reverse(config, &name, NULL, &got), rows[i].want != NULL);
@@ -136,7 +133,7 @@ static struct external_bed external_synthesis_setup(void)
         {"local/cluster/ext", "{'host':'www.test','ttl':300}"},
         {"local/cluster/own", "{'host':'10.0.0.1','ttl':300}"},
     };
-    struct external_bed b = bed_new(keys, COUNT(keys));
+    struct external_bed b = bed_new(keys, ARRAY_LEN(keys));
     b.f->config.settings.dns64 = dns64_of("2001:db8:64::", 96);
     return b;
 }

@@ -1,8 +1,4 @@
 /* Nameservers' replies fitted to clients: sections, EDNS, size. */
-#include <stdint.h>
-
-#include <string.h>
-
 #include "common/base/cursor.h"
 #include "skydns/answer/relay.h"
 #include "tests/support/unit_test.h"

@@ -1,12 +1,9 @@
 /* Special names: which they are, what they answer, and as targets of our records. */
-#include <stdint.h>
-
 #include "skydns/answer/special_names.h"
 #include "tests/support/unit_test.h"
 #include "tests/unit/skydns/answer/foreign_bed.h"
 
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
-#define LOOPBACK6    "1.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.ip6.arpa."
+#define LOOPBACK6 "1.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.ip6.arpa."
 #define SOA                                                                                \
     "\n! . 300 SOA ns.dns.cluster.local. hostmaster.cluster.local. 1760702400 28800 7200 " \
     "604800 300"
@@ -37,7 +34,7 @@ UNIT_TEST(test_kinds)
         {LOOPBACK6, SPECIAL_POINTER},
         {"2" LOOPBACK6, SPECIAL_NONE},
     };
-    for (size_t i = 0; i < COUNT(rows); i++) {
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         const struct dname name = fixture_name(rows[i].name);
         if (special_name_find(&name, NULL) != rows[i].kind) {
             fail_msg("%s", rows[i].name);
@@ -56,7 +53,7 @@ UNIT_TEST(test_zones)
                 {"resolver.arpa.", SPECIAL_NONE},
                 {"b.resolver.arpa.", SPECIAL_NONE}};
     const struct dname name = fixture_name("a.b.resolver.arpa.");
-    for (size_t i = 0; i < COUNT(rows); i++) {
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         struct forward_zone zone;
         bed_zone(&zone, rows[i].zone, 1);
         assert_int_equal(special_name_find(&name, &zone), rows[i].kind);
@@ -93,10 +90,10 @@ UNIT_TEST(test_answers)
          "\n! cluster.local. 60 SOA ns.dns.cluster.local. hostmaster.cluster.local. 1760702400 "
          "28800 7200 604800 60"},
     };
-    struct external_bed b = bed_new(keys, COUNT(keys));
+    struct external_bed b = bed_new(keys, ARRAY_LEN(keys));
     for (unsigned is_off = 0; is_off < 2; is_off++) { /* -no-rec is about others */
         b.f->config.settings.no_rec = is_off;
-        for (size_t i = 0; i < COUNT(rows); i++) {
+        for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
             const char *got = fixture_ask(b.f, rows[i].question);
             if (strcmp(got, rows[i].want) != 0) {
                 fail_msg("`%s`: got\n%s\nwant\n%s", rows[i].question, got, rows[i].want);

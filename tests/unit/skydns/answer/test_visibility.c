@@ -1,12 +1,5 @@
 /* The ways around -visibility=own, one by one. The client 10.9.0.1 is a pod of "team"; "vault" is
  * hidden from it, "default" is public. test_visibility_model.c tries the rest at random. */
-#include <stdint.h>
-
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "common/base/xalloc.h"
 #include "skydns/clients/visibility.h"
 #include "tests/support/unit_test.h"
 #include "tests/unit/skydns/engine/search_list_bed.h"

@@ -1,11 +1,5 @@
 /* Measures that answering a hidden name, and one that does not exist, costs about the same, so that
  * time reveals no more than the answer does. */
-#include <stdint.h>
-
-#include <stdio.h>
-#include <string.h>
-
-#include "common/base/xalloc.h"
 #include "skydns/clients/visibility.h"
 #include "skydns/engine/direct_internal.h"
 #include "skydns/wire/query_parse.h"

@@ -8,13 +8,6 @@
  *
  * VISIBILITY_TREES=100000 makes more trees than `make check` has time for; SEED=1234 starts there.
  */
-#include <stdint.h>
-
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "common/base/xalloc.h"
 #include "skydns/clients/visibility.h"
 #include "skydns/engine/direct_internal.h"
 #include "skydns/wire/query_parse.h"

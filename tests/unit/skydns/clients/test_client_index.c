@@ -1,14 +1,8 @@
 /* Tests whose client an address is (one pod's, several pods', a node's), beside a model; what
  * readers find while everything changes (most useful under the thread sanitizer); and memory. */
-#include <stdint.h>
-
 #include <pthread.h>
 #include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include "common/base/attributes.h"
 #include "skydns/clients/client_index.h"
 #include "skydns/publish/publisher.h"
 #include "tests/support/unit_test.h"

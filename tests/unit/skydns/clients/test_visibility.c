@@ -1,11 +1,4 @@
 /* Tests who may see a namespace: the public ones, those of the annotation, and the limits. */
-#include <stdint.h>
-
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "common/base/xalloc.h"
 #include "skydns/clients/visibility.h"
 #include "tests/support/unit_test.h"
 

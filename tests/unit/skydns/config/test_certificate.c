@@ -1,15 +1,9 @@
 /* Tests what the log says of the files of TLS, and when: read again, unusable, about to expire,
  * expired. With real files, and a clock that the test advances. */
-#include <stdint.h>
-
 #include <ev.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "common/base/clock.h"
-#include "common/base/xalloc.h"
 #include "skydns/config/certificate.h"
 #include "tests/support/certs.h"
 #include "tests/support/log_capture.h"

@@ -1,7 +1,5 @@
 /* Tests what the log says when the wall clock jumps. The test advances the monotonic clock alone,
  * beside which the wall clock goes back; and lets it catch up. */
-#include <stdint.h>
-
 #include "skydns/config/dnssec_files.h"
 #include "tests/support/log_capture.h"
 #include "tests/support/test_clock.h"

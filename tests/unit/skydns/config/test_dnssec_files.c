@@ -1,16 +1,9 @@
 /* Tests which keys are in force as files and settings change: at the start, in rollovers, with
  * files that cannot be used. With real files and keys of the real tools. */
-#include <stdint.h>
-
 #include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "common/base/attributes.h"
-#include "common/base/xalloc.h"
 #include "skydns/config/dnssec_files.h"
 #include "tests/support/etcd_sync.h"
 #include "tests/support/log_capture.h"

@@ -2,10 +2,6 @@
  * memory; and which of their lines are logged. */
 #include "skydns/config/hosts_files_internal.h"
 
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "tests/support/etcd_sync.h"

@@ -1,11 +1,6 @@
 /* The configuration in force: precedence of flags, document and resolv.conf, when it is published,
  * who is notified, and what stays in force when a source is unusable. With a real etcd for reading
  * the document at startup. */
-#include <stdint.h>
-
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 

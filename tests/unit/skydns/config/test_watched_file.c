@@ -1,10 +1,5 @@
 /* A file that changes in every way that files do, and what of it cannot be read. */
-#include <stdint.h>
-
 #include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 

@@ -1,9 +1,4 @@
 /* The quota of cgroups, read from files in the kernel's format. */
-#include <stdint.h>
-
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 

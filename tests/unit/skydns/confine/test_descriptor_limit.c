@@ -1,8 +1,5 @@
 /* How descriptors are shared out, for several limits, and that the soft limit is raised. */
-#include <stdint.h>
-
 #include <fcntl.h>
-#include <stdio.h>
 #include <sys/resource.h>
 #include <unistd.h>
 

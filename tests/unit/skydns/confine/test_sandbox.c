@@ -5,11 +5,6 @@
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
-#include <stdbool.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/file.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
@@ -21,7 +16,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "common/base/attributes.h"
 #include "tests/support/unit_test.h"
 
 UNIT_TESTS_HAVE_THREADS

@@ -1,8 +1,4 @@
 /* Corefiles: their structure, errors with lines, and what each plugin becomes. */
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "common/base/buf.h"
 #include "skydns/corefile/translate_internal.h"
 #include "tests/support/skydns/corefile_rows.h"

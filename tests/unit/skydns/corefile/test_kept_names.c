@@ -1,8 +1,5 @@
 /* Names that a Corefile forwards to nobody, or in a way that is missing here, reach no nameserver.
  */
-#include <stdint.h>
-#include <string.h>
-
 #include "tests/support/skydns/corefile_rows.h"
 #include "tests/support/unit_test.h"
 

@@ -1,8 +1,5 @@
 /* Nothing of a Corefile is lost without a comment: lines of which another one takes the place, and
  * words beside others. */
-#include <stdint.h>
-#include <string.h>
-
 #include "tests/support/skydns/corefile_rows.h"
 #include "tests/support/unit_test.h"
 

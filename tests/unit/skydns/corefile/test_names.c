@@ -1,7 +1,4 @@
 /* Plugins about names outside the domains, as flags: rewrite, template, dns64, etcd; and nsid. */
-#include <stdint.h>
-
-#include "common/base/attributes.h"
 #include "tests/support/skydns/corefile_rows.h"
 #include "tests/support/unit_test.h"
 

@@ -1,7 +1,4 @@
 /* A restriction of a Corefile is one of the flags, too, or nobody is asked or answered. */
-#include <stdint.h>
-#include <string.h>
-
 #include "tests/support/skydns/corefile_rows.h"
 #include "tests/support/unit_test.h"
 

@@ -1,7 +1,4 @@
 /* Snippets of Corefiles, and their limits. */
-#include <stdint.h>
-#include <string.h>
-
 #include "skydns/corefile/lexer_internal.h"
 #include "tests/support/skydns/corefile_rows.h"
 #include "tests/support/unit_test.h"

@@ -2,11 +2,7 @@
  * itself forbids: tests/unit/common/http2. */
 #include "skydns/dnsgrpc/dnsgrpc.h"
 
-#include <stdint.h>
-
-#include "common/base/attributes.h"
 #include "common/base/proto_scan.h"
-#include "common/base/xalloc.h"
 #include "common/http2/http2_server.h"
 #include "skydns/dnsgrpc/dnsgrpc_call_internal.h"
 #include "tests/support/skydns/h2_host.h"

@@ -1,11 +1,6 @@
 /* Keys by zone, canonical order, and signatures: their fields, when they are given again, made anew
  * or missing, and which keys make them. */
-#include <stdint.h>
-#include <stdio.h>
-
 #include <pthread.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "common/base/clock.h"
 #include "common/dns/dns.h"

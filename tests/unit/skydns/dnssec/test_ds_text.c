@@ -2,11 +2,7 @@
 #include "skydns/dnssec/dnssec.h"
 
 #include <ctype.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include "common/base/xalloc.h"
 #include "tests/support/skydns/sample_keys.h"
 #include "tests/support/unit_test.h"
 

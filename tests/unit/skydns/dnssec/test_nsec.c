@@ -1,10 +1,5 @@
 #include "skydns/dnssec/nsec.h"
 
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "common/base/attributes.h"
 #include "common/base/slice.h"
 #include "tests/support/unit_test.h"
 

@@ -2,10 +2,6 @@
  * validator makes of them. The names are such that bounds matter: their bytes are the lowest, the
  * highest and those beside capitals, labels and names have their greatest lengths, and after each
  * proof a name at one of its bounds begins to exist. */
-#include <stdint.h>
-#include <string.h>
-
-#include "common/base/attributes.h"
 #include "common/base/slice.h"
 #include "common/dns/dname.h"
 #include "common/dns/dns.h"

@@ -1,11 +1,7 @@
 /* Tests which signatures stay: those found again, whatever flood of others comes; and that any
  * number of threads, reading and adding, get whole ones under their own IDs. */
-#include <stdint.h>
-
 #include <pthread.h>
 #include <stdatomic.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "skydns/dnssec/signature_cache_internal.h"
 #include "tests/support/unit_test.h"

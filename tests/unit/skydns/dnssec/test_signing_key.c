@@ -7,12 +7,7 @@
 #include <openssl/evp.h>
 #include <openssl/param_build.h>
 #include <pthread.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include "common/base/xalloc.h"
 #include "tests/support/skydns/sample_keys.h"
 #include "tests/support/thread_cpu.h"
 #include "tests/support/unit_test.h"

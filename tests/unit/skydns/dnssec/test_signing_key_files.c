@@ -1,13 +1,8 @@
 /* The two files of a key as people and tools may have them: what is taken, and what the error says
  * of others - never a part of the private key. */
 #include <openssl/evp.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "common/base/cleanup.h"
-#include "common/base/xalloc.h"
 #include "skydns/dnssec/signing_key.h"
 #include "tests/support/skydns/sample_keys.h"
 #include "tests/support/unit_test.h"

@@ -1,8 +1,4 @@
 /* dnstap's messages, as protobuf-c reads them: field by field, and the bounds of their size. */
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "common/base/err.h"
 #include "dnstap.pb-c.h"
 #include "skydns/dnstap/dnstap_frame_internal.h"

@@ -1,9 +1,6 @@
 /* dnstap's queue: order, the end of the ring, what finds no room; and two threads at it. */
 #include <pthread.h>
 #include <sched.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "skydns/dnstap/dnstap_queue_internal.h"
 #include "tests/support/unit_test.h"

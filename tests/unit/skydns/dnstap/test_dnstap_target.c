@@ -1,10 +1,4 @@
 /* -dnstap: where messages go, and what the errors say. */
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "common/base/attributes.h"
 #include "skydns/dnstap/dnstap.h"
 #include "tests/support/unit_test.h"
 

@@ -2,11 +2,6 @@
  * the same however the bytes are split. */
 #include "skydns/doh/doh_http1_internal.h"
 
-#include <stdint.h>
-#include <stdio.h>
-
-#include "common/base/attributes.h"
-#include "common/base/xalloc.h"
 #include "skydns/doh/doh.h"
 #include "skydns/doh/doh_reply_internal.h"
 #include "skydns/doh/doh_request_internal.h"

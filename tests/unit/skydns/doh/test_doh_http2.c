@@ -2,10 +2,6 @@
  * as they come, the host's limits and ours. What HTTP/2 itself forbids: tests/unit/common/http2. */
 #include "skydns/doh/doh_http2_internal.h"
 
-#include <stdint.h>
-
-#include "common/base/attributes.h"
-#include "common/base/xalloc.h"
 #include "common/http2/http2_server.h"
 #include "skydns/doh/doh.h"
 #include "skydns/doh/doh_reply_internal.h"

@@ -1,11 +1,6 @@
 /* Tests what a response says besides DNS. */
 #include "skydns/doh/doh_reply_internal.h"
 
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "common/base/attributes.h"
 #include "common/base/buf.h"
 #include "common/dns/dns.h"
 #include "tests/support/unit_test.h"

@@ -1,10 +1,6 @@
 /* Tests what a request asks: method, path, type, and the query in base64url. */
 #include "skydns/doh/doh_request_internal.h"
 
-#include <stdint.h>
-#include <string.h>
-
-#include "common/base/attributes.h"
 #include "tests/support/unit_test.h"
 
 UNIT_TEST(test_routes)

@@ -1,12 +1,6 @@
 /* Server cookies: RFC 9018's examples, and what makes a cookie wrong. */
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
-
 #include "skydns/engine/cookie.h"
 #include "tests/support/unit_test.h"
-
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
 #define FIRST  "e5e973e5a6b2a43f48e7dc849e37bfcf"
 #define OLD    "dd3bdf9344b678b185a6f5cb60fca715"
@@ -70,7 +64,7 @@ static const struct {
 
 UNIT_TEST(matches_rfc_9018)
 {
-    for (size_t i = 0; i < COUNT(examples); i++) {
+    for (size_t i = 0; i < ARRAY_LEN(examples); i++) {
         const struct cookie_secrets secrets = secrets_of(examples[i].secrets);
         const struct ip client = cookie_ip_of(examples[i].client);
         const struct cookie cookie = cookie_of(examples[i].sent);
@@ -101,17 +95,17 @@ UNIT_TEST(knows_the_time)
     const struct cookie_secrets secrets = secrets_of(FIRST);
     const struct ip client = cookie_ip_of("10.0.0.1");
     const struct cookie alone = cookie_of("2464c4abcf10c957");
-    for (size_t i = 0; i < COUNT(cases) * COUNT(made_s); i++) {
-        uint32_t made = made_s[i / COUNT(cases)];
-        uint32_t now_s = made + (uint32_t)cases[i % COUNT(cases)].later_s;
+    for (size_t i = 0; i < ARRAY_LEN(cases) * ARRAY_LEN(made_s); i++) {
+        uint32_t made = made_s[i / ARRAY_LEN(cases)];
+        uint32_t now_s = made + (uint32_t)cases[i % ARRAY_LEN(cases)].later_s;
         uint8_t option[COOKIE_OPTION_SIZE];
         struct cookie cookie = {.len = COOKIE_SIZE};
         (void)cookie_answer(&secrets, &alone, &client, made, option);
         memcpy(cookie.bytes, option + 4, COOKIE_SIZE);
         assert_int_equal(cookie_answer(&secrets, &cookie, &client, now_s, option),
-                         cases[i % COUNT(cases)].verdict);
+                         cases[i % ARRAY_LEN(cases)].verdict);
         assert_int_equal(memcmp(cookie.bytes, option + 4, COOKIE_SIZE) == 0,
-                         cases[i % COUNT(cases)].is_cached);
+                         cases[i % ARRAY_LEN(cases)].is_cached);
     }
 }
 

@@ -1,18 +1,10 @@
 /* The engine as the sockets see it: EDNS, limits, what is dropped, refused, deferred and forwarded,
  * and what happens when a deferred question comes back. */
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "common/base/xalloc.h"
 #include "common/dns/dns.h"
 #include "skydns/records/rr.h"
 #include "tests/support/skydns/fixture.h"
 #include "tests/support/skydns/response_bytes.h"
 #include "tests/support/unit_test.h"
-
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
 #define OK "NOERROR qr aa rd ra"
 #define SOA                                                                      \
@@ -31,7 +23,7 @@ static const struct fixture_key keys[] = {
 
 static struct fixture *engine_setup(void)
 {
-    return fixture_new(keys, COUNT(keys));
+    return fixture_new(keys, ARRAY_LEN(keys));
 }
 
 UNIT_FIXTURE_MADE(engine_setup(), fixture_free)
@@ -104,7 +96,7 @@ UNIT_TEST_ON(limits, struct fixture *f)
         {"m.cluster.local. A edns=512 tcp", 300, false},
     };
     engine_put_many(f, "m", 300);
-    for (size_t i = 0; i < COUNT(cases); i++) {
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         const char *got = fixture_ask(f, cases[i].question);
         if (engine_count_lines(got, "\n= ") != cases[i].answers ||
             (strstr(got, " tc") != NULL) != cases[i].is_truncated) {
@@ -200,7 +192,7 @@ UNIT_TEST_ON(incomplete, struct fixture *f)
         {"local/cluster/gone", "{'host':'nope.cluster.local'}"},
         {"test/whole/to", "{'host':'nope.cluster.local'}"},
     };
-    fixture_put(f, gone, COUNT(gone));
+    fixture_put(f, gone, ARRAY_LEN(gone));
     fixture_domain(f, "whole.test.");
     f->config.settings.reverse_zone_count = 1;
     f->config.settings.reverse_zones[0] = (struct network){.prefix_bits = 8};
@@ -218,7 +210,7 @@ UNIT_TEST_ON(incomplete, struct fixture *f)
             assert_non_null(strstr(fixture_ask(f, "cluster.local. SOA"), OK));
             assert_non_null(strstr(fixture_ask(f, "1.0.0.10.in-addr.arpa. PTR"), " PTR web"));
             assert_non_null(strstr(fixture_ask(f, "nope.whole.test. A"), "NXDOMAIN"));
-            for (size_t i = 0; i < COUNT(denied); i++) {
+            for (size_t i = 0; i < ARRAY_LEN(denied); i++) {
                 bool is_failed =
                     strncmp(fixture_ask(f, denied[i]), "SERVFAIL qr aa rd ra\n?", 21) == 0 &&
                     engine_count_lines(fixture_ask(f, denied[i]), "\n= ") == 0;
@@ -294,10 +286,10 @@ UNIT_TEST_ON(no_questions_about_records, struct fixture *f)
     const struct store *store = f->store;
     f->config.has_nameservers = true;
     f->config.settings.ndots = 0;
-    for (size_t i = 0; i < COUNT(names) * COUNT(cases) * 2; i++) {
+    for (size_t i = 0; i < ARRAY_LEN(names) * ARRAY_LEN(cases) * 2; i++) {
         char question[80], start[40];
-        size_t which = i / 2 % COUNT(cases);
-        (void)snprintf(question, sizeof(question), "%s %s", names[i / 2 / COUNT(cases)],
+        size_t which = i / 2 % ARRAY_LEN(cases);
+        (void)snprintf(question, sizeof(question), "%s %s", names[i / 2 / ARRAY_LEN(cases)],
                        cases[which].rest);
         (void)snprintf(start, sizeof(start), "%s qr rd\n?", cases[which].rcode);
         f->store = i % 2 ? store : NULL;
@@ -619,7 +611,7 @@ UNIT_TEST_ON(no_data_at_large_names, struct fixture *f)
                                             "m.cluster.local. TYPE65"};
     engine_put_many(f, "m", LARGE);
     f->is_brief = true;
-    for (size_t i = 0; i < COUNT(questions); i++) {
+    for (size_t i = 0; i < ARRAY_LEN(questions); i++) {
         const char *got = fixture_ask(f, questions[i]);
         if (strncmp(got, OK "\n? ", sizeof(OK "\n? ") - 1) != 0 || !strstr(got, SOA)) {
             fail_msg("%s: %s", questions[i], got);
@@ -674,7 +666,7 @@ UNIT_TEST_ON(replies_that_are_cut_need_no_scan, struct fixture *f)
     f->config.settings.round_robin = true;
     for (int brief = 0; brief < 2; brief++) {
         f->is_brief = brief;
-        for (size_t i = 0; i < COUNT(cut); i++) {
+        for (size_t i = 0; i < ARRAY_LEN(cut); i++) {
             const char *srv = fixture_ask(f, cut[i].question);
             assert_in_range(engine_count_lines(srv, "\n= "), cut[i].least, cut[i].least + 3);
             assert_int_equal(engine_count_lines(srv, "\n+ "), 0);
@@ -833,7 +825,7 @@ UNIT_TEST_ON(scans_end_in_time, struct fixture *f)
     f->may_scan = true;
     f->is_late = engine_count_late;
     late_after = 1;
-    for (size_t i = 0; i < COUNT(questions); i++) {
+    for (size_t i = 0; i < ARRAY_LEN(questions); i++) {
         (void)lates_of(f, questions[i], "SERVFAIL");
         assert_int_equal(f->verdict, ENGINE_REPLY);
     }

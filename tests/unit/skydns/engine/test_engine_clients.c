@@ -1,9 +1,5 @@
 /* Checks the engine's work for the client before and after answers: cookies, which change no other
  * byte of a response, and clients that -allow refuses. */
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
-
 #include "common/dns/dns.h"
 #include "skydns/engine/cookie.h"
 #include "skydns/wire/question.h"
@@ -11,8 +7,6 @@
 #include "tests/support/skydns/owned.h"
 #include "tests/support/skydns/response_bytes.h"
 #include "tests/support/unit_test.h"
-
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
 static const struct fixture_key keys[] = {
     {"local/cluster/default/web", "{'host':'10.0.0.1','ttl':30}"},
@@ -25,7 +19,7 @@ static const uint8_t sent[COOKIE_CLIENT_SIZE] = {1, 2, 3, 4, 5, 6, 7, 8};
 
 static struct fixture *engine_clients_bed(void)
 {
-    struct fixture *f = fixture_new(keys, COUNT(keys));
+    struct fixture *f = fixture_new(keys, ARRAY_LEN(keys));
     const struct ip ip = {4, {10, 1, 2, 3}};
     f->local = addr_of_ip(&ip, 53);
     f->config.cookies.count = 1;
@@ -114,7 +108,7 @@ static const char *const questions[] = {
 
 UNIT_TEST_ON(changes_nothing_else, struct fixture *f)
 {
-    for (size_t i = 0; i < COUNT(questions); i++) {
+    for (size_t i = 0; i < ARRAY_LEN(questions); i++) {
         for (unsigned way = 0; way < 4; way++) {
             uint8_t plain[4096];
             enum engine_transport transport = fixture_query(f, questions[i]);
@@ -171,7 +165,7 @@ UNIT_TEST_ON(errors, struct fixture *f)
     assert_int_equal(f->reply_len, opt_at + EDNS_OPT_SIZE + COOKIE_OPTION_SIZE);
 
     static const size_t bad[] = {0, 1, 7, 9, 15, 41};
-    for (size_t i = 0; i < COUNT(bad); i++) {
+    for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
         static const uint8_t bytes[64];
         (void)fixture_query(f, questions[0]);
         add_cookie(f, opt_at, bytes, bad[i], false);
@@ -325,17 +319,17 @@ UNIT_TEST_ON(admits, struct fixture *f)
     static const char *const networks[] = {"10.1.0.0/16", "192.0.2.1", "fd00:1::/32"};
     struct err err;
     f->config.settings.is_restricted = true;
-    for (size_t i = 0; i < COUNT(networks); i++) {
+    for (size_t i = 0; i < ARRAY_LEN(networks); i++) {
         assert_int_equal(
             network_parse(slice_str(networks[i]),
                           &f->config.settings.admitted[f->config.settings.admitted_count++], &err),
             0);
     }
-    for (size_t i = 0; i < COUNT(cases) * COUNT(questions); i++) {
+    for (size_t i = 0; i < ARRAY_LEN(cases) * ARRAY_LEN(questions); i++) {
         struct ip ip;
-        const char *question = questions[i / COUNT(cases)];
-        bool is_admitted = cases[i % COUNT(cases)].is_admitted;
-        assert_true(ip_parse(slice_str(cases[i % COUNT(cases)].client), &ip));
+        const char *question = questions[i / ARRAY_LEN(cases)];
+        bool is_admitted = cases[i % ARRAY_LEN(cases)].is_admitted;
+        assert_true(ip_parse(slice_str(cases[i % ARRAY_LEN(cases)].client), &ip));
         f->local = addr_of_ip(&ip, 53);
         const char *text = fixture_ask(f, question);
         assert_int_equal(f->deferral.is_barred, !is_admitted);

@@ -1,10 +1,6 @@
 /* Signed queries at the engine: the reply is that to the same query without a signature, and a TSIG
  * record behind it. What its MAC is worth, test_tsig and the programs of test_signed_queries.py
  * say. */
-#include <stdint.h>
-#include <string.h>
-
-#include "common/base/attributes.h"
 #include "common/dns/dns.h"
 #include "signed_queries.h"
 #include "skydns/tsig/tsig_keys.h"

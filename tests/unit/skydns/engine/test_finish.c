@@ -1,9 +1,4 @@
 /* Checks the end of a response: which queries ask for padding and keepalive, and what they get. */
-#include <stdint.h>
-
-#include <string.h>
-
-#include "common/base/attributes.h"
 #include "skydns/engine/finish_internal.h"
 #include "skydns/wire/edns.h"
 #include "skydns/wire/query_parse.h"

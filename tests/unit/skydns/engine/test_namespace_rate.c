@@ -4,8 +4,6 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
-#include <stdio.h>
-#include <string.h>
 
 #include "common/base/seeded_hash.h"
 #include "tests/support/unit_test.h"

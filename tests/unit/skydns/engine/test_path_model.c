@@ -1,12 +1,6 @@
 /* Random trees, settings and questions: what a client gets by its search path against what one that
  * is no pod finds by asking for one name after another, with random nameservers behind them. */
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "common/base/buf.h"
-#include "common/base/xalloc.h"
 #include "tests/support/random_numbers.h"
 #include "tests/support/skydns/response_bytes.h"
 #include "tests/support/unit_test.h"

@@ -1,8 +1,4 @@
 /* The rate of one client: exact, whatever the number of threads; what others can do to it. */
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include <pthread.h>
 #include <stdatomic.h>
 

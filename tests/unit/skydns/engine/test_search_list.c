@@ -1,16 +1,10 @@
 /* Search paths: which queries have one, what each kind of answer at a place means, and what the
  * reply looks like. test_path_model compares with a client that searches by itself. */
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
-
 #include "skydns/external/hosts_table.h"
 #include "tests/support/skydns/hosts_table_of.h"
 #include "tests/support/skydns/response_bytes.h"
 #include "tests/support/unit_test.h"
 #include "tests/unit/skydns/engine/search_list_bed.h"
-
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
 #define DENIED(name)                                                                        \
     "NXDOMAIN qr aa rd ra\n? " name " IN A\n! cluster.local. 60 SOA ns.dns.cluster.local. " \
@@ -32,7 +26,7 @@ static bool may_rule_out; /* once every test with names ruled out by the store, 
 
 static struct search_list_bed search_list_setup(void)
 {
-    struct search_list_bed p = path_bed_new(keys, COUNT(keys));
+    struct search_list_bed p = path_bed_new(keys, ARRAY_LEN(keys));
     if (may_rule_out) {
         path_bed_without_stub_below(&p);
     }

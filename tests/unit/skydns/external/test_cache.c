@@ -1,7 +1,4 @@
 /* The response cache, rule by rule, each at its boundary. */
-#include <stdint.h>
-
-#include <stdlib.h>
 #include <unistd.h>
 
 #include "tests/support/skydns/dns_text.h"

@@ -1,11 +1,5 @@
 /* Checks the cached form of an upstream's response: the records that answer the question, and
  * nothing else. */
-#include <stdint.h>
-
-#include <stdio.h>
-#include <string.h>
-
-#include "common/base/attributes.h"
 #include "common/base/cursor.h"
 #include "common/dns/dns.h"
 #include "skydns/external/cache_image.h"

@@ -1,10 +1,6 @@
 /* Random puts, reads, failures and refreshes against a model that knows what the header says, and
  * that forgets nothing: where the cache has forgotten, it must have evicted. Each name has a zone
  * of its own, which recovers at times. */
-#include <stdint.h>
-
-#include <stdlib.h>
-
 #include "tests/support/random_numbers.h"
 #include "tests/support/skydns/hash_seed.h"
 #include "tests/support/unit_test.h"

@@ -1,10 +1,7 @@
 /* Readers while one thread fills, replaces, evicts and drops (most useful under the thread
  * sanitizer): whatever a reader gets was put like that, whole, under its own key. */
-#include <stdint.h>
-
 #include <pthread.h>
 #include <stdatomic.h>
-#include <stdlib.h>
 
 #include "tests/support/skydns/hash_seed.h"
 #include "tests/support/unit_test.h"

@@ -1,11 +1,4 @@
 /* Hosts files: what their lines say, what of them is left out, and what is found again. */
-#include <stdint.h>
-
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "common/base/attributes.h"
 #include "skydns/external/hosts_file.h"
 #include "tests/support/unit_test.h"
 

@@ -1,10 +1,4 @@
 /* How nameservers are written, and which of them are the same. */
-#include <stdint.h>
-
-#include <stdio.h>
-#include <string.h>
-
-#include "common/base/attributes.h"
 #include "skydns/external/nameserver.h"
 #include "tests/support/unit_test.h"
 

@@ -1,11 +1,4 @@
 /* Checks the upstreams of a name, and the serial of their responses. */
-#include <stdint.h>
-
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "common/base/attributes.h"
 #include "skydns/external/zone_table.h"
 #include "tests/support/unit_test.h"
 

@@ -3,11 +3,6 @@
 #ifndef TESTS_UNIT_SKYDNS_FAST_FAST_BED_H
 #define TESTS_UNIT_SKYDNS_FAST_FAST_BED_H
 
-#include <stdint.h>
-
-#include <stdio.h>
-#include <string.h>
-
 #include "common/dns/dns.h"
 #include "skydns/answer/answer.h"
 #include "skydns/answer/cache_access.h"

@@ -1,11 +1,6 @@
 /* Checks what the fast path must answer, and what it must leave; cases in which it once disagreed
  * with the slow path; names looked up in a batch. test_fast_model.c compares the two on random
  * stores. */
-#include <stdint.h>
-
-#include <stdio.h>
-#include <string.h>
-
 #include "tests/support/loopback.h"
 #include "tests/support/unit_test.h"
 #include "tests/unit/skydns/fast/fast_bed.h"

@@ -1,10 +1,4 @@
 /* The fast path against the slow path: random stores and queries. Prints the seed on failure. */
-#include <stdint.h>
-
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "common/dns/record.h"
 #include "skydns/clients/client_index.h"
 #include "skydns/clients/topology.h"

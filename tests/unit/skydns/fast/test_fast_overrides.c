@@ -1,9 +1,4 @@
 /* Checks which overrides the fast path answers, and that it answers them as the slow path does. */
-#include <stdint.h>
-
-#include <stdio.h>
-#include <string.h>
-
 #include "skydns/sync/override_index.h"
 #include "tests/support/unit_test.h"
 #include "tests/unit/skydns/fast/fast_bed.h"

@@ -1,14 +1,9 @@
 /* The place where two skydns meet, the sockets that one passes to the other, and their meeting,
  * both in this process. tests/integration/test_handover.py has the programs. */
-#include <stdint.h>
-
 #include <errno.h>
 #include <ev.h>
 #include <fcntl.h>
 #include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 

@@ -1,13 +1,8 @@
 /* The sockets that receive queries: errors that say what to do, IPv4 and IPv6 side by side, and
  * sockets passed by systemd. */
-#include <stdint.h>
-
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "skydns/listen/listen_socket.h"

@@ -4,13 +4,7 @@
 #ifndef TESTS_UNIT_SKYDNS_PAGES_PAGES_BED_H
 #define TESTS_UNIT_SKYDNS_PAGES_PAGES_BED_H
 
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "common/base/outage.h"
-#include "common/base/xalloc.h"
 #include "common/etcd/etcd_mirror.h"
 #include "skydns/pages/explain.h"
 #include "skydns/publish/publisher.h"

@@ -1,11 +1,6 @@
 /* The busiest clients: against exact counts, on Zipf's streams and on those of attackers. */
 #include "skydns/pages/busy_clients_internal.h"
 
-#include <stdlib.h>
-#include <string.h>
-
-#include "common/base/attributes.h"
-#include "common/base/xalloc.h"
 #include "tests/support/random_numbers.h"
 #include "tests/support/unit_test.h"
 

@@ -5,11 +5,7 @@
 
 #include <arpa/inet.h>
 #include <jansson.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include "common/base/attributes.h"
 #include "common/base/clock.h"
 #include "common/dns/dname.h"
 #include "common/dns/dns.h"

@@ -1,10 +1,6 @@
 /* skydns -explain: what it sends and prints, and what is an error, against a server in a thread
  * that sends exact replies. */
-#include <stdint.h>
-
 #include <pthread.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 

@@ -1,9 +1,4 @@
 /* skydns_explain_near: which names are close enough to suggest. */
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "skydns/pages/explain.h"
 #include "tests/support/skydns/fixture.h"
 #include "tests/support/unit_test.h"

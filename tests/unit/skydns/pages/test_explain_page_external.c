@@ -1,8 +1,5 @@
 /* Tests what an explanation says about external names: what is cached and from whom, stub zones,
  * targets. */
-#include <stdint.h>
-#include <string.h>
-
 #include <jansson.h>
 
 #include "common/base/clock.h"

@@ -1,7 +1,4 @@
 /* explain_why: which reasons other than keys it gives, and when none. */
-#include <stdint.h>
-#include <string.h>
-
 #include "skydns/pages/explain.h"
 #include "tests/support/skydns/fixture.h"
 #include "tests/support/unit_test.h"

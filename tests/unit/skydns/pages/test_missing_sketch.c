@@ -3,10 +3,6 @@
 #include "skydns/pages/missing_sketch.h"
 
 #include <math.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "tests/support/random_numbers.h"
 #include "tests/support/unit_test.h"

@@ -1,9 +1,6 @@
 /* Namespaces' queries and the labels of the metric: the busiest get them, and keep them. */
 #include "skydns/pages/namespace_figures_internal.h"
 
-#include <stdio.h>
-#include <string.h>
-
 #include "tests/support/unit_test.h"
 
 static unsigned put_queries(struct namespace_figures *namespaces, const char *label,

@@ -4,7 +4,6 @@
 
 #include <jansson.h>
 
-#include "common/base/attributes.h"
 #include "skydns/pages/search_page_internal.h"
 #include "tests/support/unit_test.h"
 #include "tests/unit/skydns/pages/read_pages.h"

@@ -1,10 +1,6 @@
 /* The most asked names: in order, whatever the case, and in a table that is full. */
 #include "skydns/pages/top_names_internal.h"
 
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
-
 #include "common/dns/dns.h"
 #include "tests/support/unit_test.h"
 

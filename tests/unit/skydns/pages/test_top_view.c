@@ -1,9 +1,5 @@
 #include "skydns/pages/top_view.h"
 
-#include <stdint.h>
-#include <stdlib.h>
-
-#include "common/base/xalloc.h"
 #include "tests/support/screen_lines.h"
 #include "tests/support/unit_test.h"
 #include "tests/unit/common/live/drawn.h"

@@ -1,8 +1,6 @@
 /* moment.h: what WHEN may be, and which revision that is. */
 #include "skydns/past/past_job_internal.h"
 
-#include <string.h>
-
 #include "skydns/sync/revision_marks.h"
 #include "tests/support/unit_test.h"
 

@@ -3,7 +3,6 @@
 #include "skydns/past/name_history_internal.h"
 
 #include <ev.h>
-#include <string.h>
 
 #include "common/base/err.h"
 #include "common/etcd/etcd.h"

@@ -4,10 +4,6 @@
 
 #include <inttypes.h>
 #include <jansson.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "skydns/pages/explain.h"
 #include "skydns/pages/metrics_table.h"

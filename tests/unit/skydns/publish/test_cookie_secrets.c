@@ -1,7 +1,4 @@
 /* -cookie-secret's file: what is a secret, and what the messages tell. */
-#include <stdint.h>
-#include <string.h>
-
 #include "skydns/publish/cookie_secrets.h"
 #include "tests/support/unit_test.h"
 

@@ -1,8 +1,5 @@
 /* Checks what readers may hold and when it is freed: in one thread step by step, then with many
  * threads (most useful under the thread and address sanitizers). */
-#include <stdint.h>
-#include <stdlib.h>
-
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>

@@ -1,9 +1,4 @@
 /* Checks which clients' questions about external names are forwarded. */
-#include <stdint.h>
-
-#include <stdio.h>
-#include <string.h>
-
 #include "skydns/publish/recursion.h"
 #include "tests/support/unit_test.h"
 

@@ -1,6 +1,4 @@
 /* Checks which clients may transfer zones. */
-#include <stdint.h>
-
 #include "skydns/publish/engine_config.h"
 #include "tests/support/skydns/fixture.h"
 #include "tests/support/unit_test.h"

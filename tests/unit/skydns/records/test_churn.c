@@ -1,18 +1,12 @@
 /* Endless changes must not grow memory: all records are changed repeatedly. First with a reader
  * that stays inside for a few versions at a time, as a batch does, checking memory; then with
  * threads that ask meanwhile and must get only right answers (most useful under the sanitizers). */
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include <malloc.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
-#include <stdio.h>
 #include <unistd.h>
 
-#include "common/base/xalloc.h"
 #include "skydns/engine/engine.h"
 #include "skydns/publish/engine_config.h"
 #include "skydns/publish/publisher.h"

@@ -1,10 +1,5 @@
 /* The children map with hashes chosen by the test, so that labels collide in a few bits, in all, or
  * not at all. */
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-
-#include "common/base/xalloc.h"
 #include "skydns/records/store_node_internal.h"
 #include "tests/support/unit_test.h"
 

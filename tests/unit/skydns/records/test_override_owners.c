@@ -1,8 +1,4 @@
 /* overrides: which owner answers a name (RFC 4592). */
-#include <stdint.h>
-#include <stdlib.h>
-
-#include "common/base/attributes.h"
 #include "skydns/records/overrides.h"
 #include "tests/support/unit_test.h"
 

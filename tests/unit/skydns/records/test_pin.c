@@ -1,11 +1,6 @@
 /* Pinned versions stay whole, whatever happens meanwhile, and hold nothing but themselves: random
  * changes with pins at random versions, endless changes under one pin, and a thread that reads a
  * pinned version meanwhile (most useful under the sanitizers). */
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include <malloc.h>
 #include <pthread.h>
 #include <stdatomic.h>

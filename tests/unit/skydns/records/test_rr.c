@@ -1,8 +1,4 @@
 /* The list of one section: duplicates, CNAMEs, its limit; for short and long lists. */
-#include <stdint.h>
-#include <stdlib.h>
-
-#include "common/base/xalloc.h"
 #include "common/dns/dns.h"
 #include "skydns/records/rr.h"
 #include "tests/support/skydns/fixture.h"

@@ -1,9 +1,4 @@
 /* Table-driven tests of the tree. Random transactions against a model are in test_store_model.c. */
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-
-#include "common/base/xalloc.h"
 #include "common/dns/record_json.h"
 #include "skydns/records/store.h"
 #include "tests/support/skydns/records.h"

@@ -1,7 +1,4 @@
 /* skydns/records/store_diff.h */
-#include <stdint.h>
-#include <stdio.h>
-
 #include "skydns/records/store_diff.h"
 #include "tests/support/unit_test.h"
 

@@ -1,11 +1,6 @@
 /* A store filled in one pass against one filled record by record: they are the same to the last
  * count, and stay so under any changes. And what the loader refuses. */
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-
 #include "common/base/seeded_hash.h"
-#include "common/base/xalloc.h"
 #include "skydns/records/store_loader.h"
 #include "skydns/records/store_node_internal.h"
 #include "skydns/records/store_ready.h"

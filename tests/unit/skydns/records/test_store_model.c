@@ -1,11 +1,6 @@
 /* Random transactions on the store against a naive model, a plain array of keys that is scanned for
  * every question. Old versions must not change as long as their garbage is held back. */
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-
 #include "common/base/buf.h"
-#include "common/base/xalloc.h"
 #include "skydns/records/store.h"
 #include "skydns/records/store_pick.h"
 #include "tests/support/random_numbers.h"

@@ -1,11 +1,5 @@
 /* store_pool: blocks of all sizes come and go at random; each keeps its content, and freed memory
  * is reused. */
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "common/base/attributes.h"
-#include "common/base/xalloc.h"
 #include "skydns/records/store_pool_internal.h"
 #include "tests/support/random_numbers.h"
 #include "tests/support/unit_test.h"

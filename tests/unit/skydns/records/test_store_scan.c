@@ -1,9 +1,4 @@
 /* Walks end where lookups do, and pass the nodes that lookups of shorter names find. */
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "common/base/seeded_hash.h"
 #include "skydns/records/store_scan.h"
 #include "tests/support/skydns/fixture.h"

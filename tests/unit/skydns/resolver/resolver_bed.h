@@ -3,17 +3,11 @@
 #ifndef TESTS_UNIT_SKYDNS_RESOLVER_RESOLVER_BED_H
 #define TESTS_UNIT_SKYDNS_RESOLVER_RESOLVER_BED_H
 
-#include <stdint.h>
-
 #include <errno.h>
 #include <sched.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "common/base/cursor.h"
-#include "common/base/xalloc.h"
 #include "common/dns/record.h"
 #include "skydns/engine/engine.h"
 #include "skydns/external/cache.h"

@@ -1,13 +1,8 @@
 /* Checks the order of the queue, with queries that wait before the threads start; the time limits;
  * the end while threads are busy. */
-#include <stdint.h>
-
 #include <sched.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "common/base/slice.h"
-#include "common/base/xalloc.h"
 #include "skydns/engine/engine.h"
 #include "skydns/publish/publisher.h"
 #include "skydns/resolver/answer_pool.h"

@@ -1,9 +1,6 @@
 /* Copies of queries, and the ring between two threads: order, the limits, turns, nothing lost. */
-#include <stdint.h>
-
 #include <pthread.h>
 #include <sched.h>
-#include <string.h>
 
 #include "skydns/resolver/deferred.h"
 #include "tests/support/unit_test.h"

@@ -1,11 +1,5 @@
 /* The document /skydns/config: each field, its pitfalls, what is rejected and what has no effect;
  * and the resulting configuration of the engine. */
-#include <stdint.h>
-
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "skydns/settings/config_doc_internal.h"
 #include "skydns/settings/config_documents.h"
 #include "skydns/settings/option_lists.h"

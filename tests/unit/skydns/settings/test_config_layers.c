@@ -1,10 +1,4 @@
 /* Sources of settings, one over the other; and one that becomes unusable. */
-#include <stdint.h>
-
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "skydns/settings/config_layers.h"
 #include "skydns/settings/option_lists.h"
 #include "skydns/settings/option_text.h"

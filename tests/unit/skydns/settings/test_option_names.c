@@ -1,11 +1,5 @@
 /* Flags about external names, -alias, -no-aaaa, -dns64, -dns64-exclude and -nsid: what they take,
  * as the log shows it, and what each wrong value is told. */
-#include <stdint.h>
-
-#include <stdio.h>
-#include <string.h>
-
-#include "common/base/attributes.h"
 #include "skydns/settings/config_doc_internal.h"
 #include "skydns/settings/option_lists.h"
 #include "skydns/settings/option_text.h"

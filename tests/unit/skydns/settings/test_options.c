@@ -1,13 +1,8 @@
 /* The command line of skydns: values, defaults, environment, error messages, resolv.conf. */
-#include <stdint.h>
-
 #include "common/base/log.h"
 
 #include <errno.h>
 #include <net/if.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "skydns/config/forward_settings_internal.h"

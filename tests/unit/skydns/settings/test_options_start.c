@@ -1,9 +1,5 @@
 /* Options that depend on the whole command line: the files that confinement.h lets the process
  * read, the lines of the start, and flags that want or exclude others. */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "skydns/settings/option_text.h"
 #include "skydns/settings/options.h"
 #include "skydns/settings/stub_zones.h"

@@ -1,9 +1,5 @@
 /* The settings table: its rows agree with each other, with the defaults of the command line, and
  * with what the document in etcd makes of empty values. */
-#include <stdint.h>
-
-#include <stdlib.h>
-#include <string.h>
 #include <strings.h>
 
 #include "common/base/flags.h"

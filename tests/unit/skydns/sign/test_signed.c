@@ -1,19 +1,11 @@
 /* Signed replies as a validator sees them: every name and type of a small cluster, by both schemas,
  * over UDP and TCP; without DO, the bytes that there are without keys. */
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "common/base/xalloc.h"
 #include "skydns/dnssec/dnssec.h"
 #include "skydns/external/zone_table.h"
 #include "tests/support/skydns/fixture.h"
 #include "tests/support/skydns/sample_keys.h"
 #include "tests/support/skydns/signed_check.h"
 #include "tests/support/unit_test.h"
-
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
 static const struct fixture_key keys[] = {
     {"local/cluster/svc/default/web", "{'host':'10.0.0.1','ttl':30}"},
@@ -126,7 +118,7 @@ struct bed {
     struct dnssec *dnssec;
     struct zone_table *zones;
     struct signed_check check;
-    struct dname existing[COUNT(names)];
+    struct dname existing[ARRAY_LEN(names)];
 };
 
 static void signed_add_key(struct bed *bed, struct signing_key *key)
@@ -147,7 +139,7 @@ static struct bed *new_bed(enum engine_schema schema)
 {
     struct bed *bed = xcalloc(1, sizeof(*bed));
     struct err err;
-    struct fixture *f = bed->f = fixture_new(keys, COUNT(keys));
+    struct fixture *f = bed->f = fixture_new(keys, ARRAY_LEN(keys));
     fixture_domain(f, "sub.cluster.local.");
     fixture_domain(f, "plain.cluster.local.");
     f->config.settings.schema = schema;
@@ -186,7 +178,7 @@ UNIT_FIXTURE_MADE(new_bed(ENGINE_SCHEMA_KUBERNETES), free_bed)
 /* Names that the engine without DO says exist. */
 static void find_existing(struct bed *bed)
 {
-    for (size_t i = 0; i < COUNT(names); i++) {
+    for (size_t i = 0; i < ARRAY_LEN(names); i++) {
         char question[300];
         (void)snprintf(question, sizeof(question), "%s CNAME", names[i]);
         const char *got = fixture_ask(bed->f, question);
@@ -279,9 +271,9 @@ static void signed_sweep(enum engine_schema schema)
     struct bed *bed = new_bed(schema);
     find_existing(bed);
     signed_use_keys(bed);
-    for (size_t i = 0; i < COUNT(names); i++) {
-        for (size_t j = 0; j < COUNT(types); j++) {
-            for (size_t k = 0; k < COUNT(ways); k++) {
+    for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+        for (size_t j = 0; j < ARRAY_LEN(types); j++) {
+            for (size_t k = 0; k < ARRAY_LEN(ways); k++) {
                 try_question(bed, names[i], types[j], ways[k]);
             }
         }
@@ -342,7 +334,7 @@ UNIT_TEST_ON(limits, struct bed *bed)
     find_existing(bed);
     signed_use_keys(bed);
     f->may_sign = true;
-    for (size_t i = 0; i < COUNT(questions); i++) {
+    for (size_t i = 0; i < ARRAY_LEN(questions); i++) {
         for (unsigned size = 512; size <= 1240; size++) {
             char question[200];
             (void)snprintf(question, sizeof(question), "%s edns=%u do", questions[i], size);
@@ -402,7 +394,7 @@ UNIT_TEST_ON(choices, struct bed *bed)
                 1);
     signed_use_keys(bed);
     f->may_sign = f->may_scan = true;
-    for (size_t i = 0; i < COUNT(questions); i++) {
+    for (size_t i = 0; i < ARRAY_LEN(questions); i++) {
         want_signed(bed, questions[i]);
         assert_int_equal(strncmp(f->text, "NOERROR qr aa rd ra", 19), 0);
         const bool is_srv = strstr(questions[i], " SRV ") != NULL;
@@ -433,11 +425,11 @@ UNIT_TEST_ON(open_ends, struct bed *bed)
         "to-local.default.svc.cluster.local. TYPE65",
     };
     struct fixture *f = bed->f;
-    fixture_put(f, aliases, COUNT(aliases));
+    fixture_put(f, aliases, ARRAY_LEN(aliases));
     f->config.settings.local = fixture_name("web.default.svc.cluster.local.");
     signed_use_keys(bed);
     f->may_sign = true;
-    for (size_t i = 0; i < COUNT(open); i++) {
+    for (size_t i = 0; i < ARRAY_LEN(open); i++) {
         char question[200];
         (void)snprintf(question, sizeof(question), "%s edns=1232 do", open[i]);
         bed->check.may_be_open = true;

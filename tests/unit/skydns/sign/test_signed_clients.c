@@ -1,11 +1,5 @@
 /* Signed replies that depend on who asks: no search path where answers are signed; a name that is
  * hidden from a client is denied to it like one that does not exist, with a proof that holds. */
-#include <stdint.h>
-
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "skydns/clients/visibility.h"
 #include "skydns/dnssec/dnssec.h"
 #include "tests/support/skydns/sample_keys.h"

@@ -2,13 +2,6 @@
  * modes of pods, address families, aliases, stub zones, domains below, visibility.
  *
  * SIGNED_WORLDS=10000 makes more worlds than `make check` has time for; SEED=1234 starts there. */
-#include <stdint.h>
-
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "common/base/attributes.h"
 #include "common/base/cursor.h"
 #include "skydns/clients/visibility.h"
 #include "skydns/dnssec/dnssec.h"

@@ -1,9 +1,6 @@
 /* Flipped bits and cuts: the whole is refused. With the checksum made right again, whatever is left
  * is refused, or is a store that holds together. */
 #include <inttypes.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
 
 #include "tests/support/skydns/services.h"
 #include "tests/support/skydns/snapshots.h"

@@ -2,9 +2,6 @@
  * room beside it. Small file systems in a mount namespace; skipped where that is not allowed. */
 #include <errno.h>
 #include <sched.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>

@@ -1,13 +1,9 @@
 /* Tests that encoded snapshots decode to the same, and that each way of being wrong is refused with
  * its reason. */
 #include <errno.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
 
 #include "common/base/cleanup.h"
 #include "common/base/cursor.h"
-#include "common/base/xalloc.h"
 #include "skydns/records/store_loader.h"
 #include "skydns/snapshot/snapshot_encode_internal.h"
 #include "tests/support/skydns/services.h"

@@ -1,9 +1,5 @@
 /* The thread that writes snapshots, on disks of the test's own: one that waits at each step until
  * the test lets it go on. */
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include <errno.h>
 #include <pthread.h>
 #include <sched.h>
@@ -11,7 +7,6 @@
 #include <signal.h>
 #include <sys/resource.h>
 
-#include "common/base/xalloc.h"
 #include "skydns/publish/publisher.h"
 #include "skydns/snapshot/snapshot_writer_internal.h"
 #include "tests/support/skydns/records.h"

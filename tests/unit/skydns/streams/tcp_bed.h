@@ -3,13 +3,9 @@
 #ifndef TESTS_UNIT_SKYDNS_STREAMS_TCP_BED_H
 #define TESTS_UNIT_SKYDNS_STREAMS_TCP_BED_H
 
-#include <stdint.h>
-
 #include <errno.h>
 #include <linux/sockios.h>
 #include <netinet/tcp.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 

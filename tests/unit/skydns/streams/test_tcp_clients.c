@@ -1,8 +1,4 @@
 /* Tests who counts as one client, and who has most: random connections against a plain model. */
-#include <stdint.h>
-
-#include <stdio.h>
-
 #include "skydns/records/rng.h"
 #include "skydns/streams/tcp_clients_internal.h"
 #include "tests/support/unit_test.h"

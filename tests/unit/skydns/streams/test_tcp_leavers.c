@@ -1,6 +1,4 @@
 /* Tests which connections are briefly left unwatched, and that each comes back once. */
-#include <stdint.h>
-
 #include "skydns/streams/tcp_leavers_internal.h"
 #include "tests/support/test_clock.h"
 #include "tests/support/unit_test.h"

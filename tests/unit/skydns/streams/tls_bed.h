@@ -3,14 +3,9 @@
 #ifndef TESTS_UNIT_SKYDNS_STREAMS_TLS_BED_H
 #define TESTS_UNIT_SKYDNS_STREAMS_TLS_BED_H
 
-#include <stdint.h>
-
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <unistd.h>
 
-#include "common/base/attributes.h"
 #include "common/tls/tls_client.h"
 #include "common/tls/tls_server.h"
 #include "common/tls/tls_session.h"

@@ -3,13 +3,6 @@
 #ifndef TESTS_UNIT_SKYDNS_SYNC_CLIENTS_BED_H
 #define TESTS_UNIT_SKYDNS_SYNC_CLIENTS_BED_H
 
-#include <stdint.h>
-
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "common/base/attributes.h"
 #include "common/base/buf.h"
 #include "common/base/err.h"
 #include "common/dns/record.h"

@@ -1,8 +1,6 @@
 /* gone_names.h: which names count as gone, in which domains, and how many are remembered. */
 #include "skydns/sync/gone_names.h"
 
-#include <stdio.h>
-
 #include "skydns/records/store.h"
 #include "tests/support/skydns/fixture.h"
 #include "tests/support/unit_test.h"

@@ -1,8 +1,4 @@
 /* skydns/sync/lease.h with leases of a real etcd: how and when record TTLs change. */
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-
 #include "tests/support/skydns/lease_bed.h"
 #include "tests/support/test_clock.h"
 #include "tests/support/unit_test.h"

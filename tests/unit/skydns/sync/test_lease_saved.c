@@ -1,11 +1,6 @@
 /* skydns/sync/lease.h over a restart: leases as a snapshot has them, and what becomes of records
  * whose lease may have ended meanwhile, with leases of a real etcd. */
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
-
 #include "common/base/buf.h"
-#include "common/base/xalloc.h"
 #include "common/dns/record.h"
 #include "common/etcd/etcd_lease.h"
 #include "tests/support/skydns/lease_bed.h"

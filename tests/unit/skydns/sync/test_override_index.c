@@ -1,9 +1,4 @@
 /* override_index: what it holds after any changes is what it would hold if read anew. */
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-
-#include "common/base/attributes.h"
 #include "skydns/records/overrides.h"
 #include "skydns/sync/override_index.h"
 #include "tests/support/unit_test.h"

@@ -1,7 +1,4 @@
 /* recent_changes.h: the ring, and when versions count as seen. */
-#include <stdint.h>
-#include <stdio.h>
-
 #include "skydns/sync/recent_changes.h"
 #include "tests/support/skydns/fixture.h"
 #include "tests/support/test_clock.h"

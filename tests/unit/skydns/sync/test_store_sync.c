@@ -1,11 +1,5 @@
 /* store_sync with a played mirror: this file defines etcd_mirror_start and _stop, to play any
  * sequence of publications. With a real etcd: test_store_sync_etcd.c. */
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "common/base/attributes.h"
 #include "common/base/buf.h"
 #include "common/base/clock.h"
 #include "common/base/outage.h"

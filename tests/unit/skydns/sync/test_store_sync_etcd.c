@@ -1,11 +1,6 @@
 /* store_sync with a real etcd: first content, changes, kill -9 and restart, compaction meanwhile.
  * The writer has its own client and loop, so the reader's loop does not run while it writes: as if
  * the reader were away. */
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "common/etcd/etcd_lease.h"
 #include "skydns/sync/store_sync.h"
 #include "tests/support/etcd_proc.h"

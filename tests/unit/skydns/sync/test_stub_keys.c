@@ -1,12 +1,5 @@
 /* Stub zones in etcd's keys: which zones they name, which keys are of no use, and when they are
  * read again. */
-#include <stdint.h>
-
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "common/base/attributes.h"
 #include "common/dns/record.h"
 #include "common/dns/record_json.h"
 #include "skydns/records/store.h"

@@ -1,10 +1,4 @@
 /* kube2sky's documents, with fake mirrors. */
-#include <stdint.h>
-
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "common/base/buf.h"
 #include "skydns/publish/engine_config.h"
 #include "skydns/settings/config_documents.h"

@@ -1,6 +1,4 @@
 /* At which revision zones changed. */
-#include <stdint.h>
-
 #include "skydns/sync/zone_changes_internal.h"
 #include "tests/support/skydns/fixture.h"
 #include "tests/support/unit_test.h"

@@ -1,9 +1,6 @@
 /* zone_history.h, of a real etcd. Each test has keys below a prefix of its own. */
 #include "skydns/sync/zone_history.h"
 
-#include <stdio.h>
-#include <string.h>
-
 #include "common/etcd/etcd_watch.h"
 #include "tests/support/etcd_proc.h"
 #include "tests/support/etcd_sync.h"

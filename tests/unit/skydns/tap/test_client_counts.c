@@ -4,11 +4,7 @@
 
 #include <arpa/inet.h>
 #include <pthread.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include "common/base/attributes.h"
-#include "common/base/xalloc.h"
 #include "common/dns/dname.h"
 #include "common/dns/dns.h"
 #include "tests/support/unit_test.h"

@@ -3,8 +3,6 @@
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
-#include <stdint.h>
-#include <string.h>
 
 #include "common/dns/dns.h"
 #include "skydns/tap/query_tap.h"

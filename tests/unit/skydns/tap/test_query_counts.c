@@ -1,10 +1,6 @@
 /* query_counts: which counter a reply's bytes increment, and that sums cover all threads. */
 #include "skydns/tap/query_counts.h"
 
-#include <stdint.h>
-#include <string.h>
-
-#include "common/base/attributes.h"
 #include "tests/support/unit_test.h"
 
 #define OPT(extended) "\0\0\x29\x04\xd0" extended "\0\0\0\0\0"

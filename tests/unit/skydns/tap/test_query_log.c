@@ -1,11 +1,6 @@
 /* query_log and query_tap: which queries get a line, and what it says. */
 #include "skydns/tap/query_log.h"
 
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
-
-#include "common/base/attributes.h"
 #include "common/base/log.h"
 #include "skydns/tap/query_counts.h"
 #include "skydns/tap/query_tap.h"

@@ -1,6 +1,4 @@
 /* skydns/transfer/journal_internal.h and serial.h */
-#include <stdint.h>
-
 #include "skydns/transfer/journal_internal.h"
 #include "skydns/transfer/serial.h"
 #include "tests/support/unit_test.h"

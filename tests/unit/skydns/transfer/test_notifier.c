@@ -1,9 +1,6 @@
 /* NOTIFY to real sockets on loopback: its bytes, its pace, and which replies end it. Time passes
  * only where a test lets it pass: a reply comes in time however slow the machine. */
 #include <poll.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "common/base/clock.h"

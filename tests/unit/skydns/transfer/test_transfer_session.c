@@ -1,9 +1,5 @@
 /* A transfer from its query to its messages: skydns/transfer/transfer_message_internal.h,
  * transfer_session_internal.h and transfer_message_internal.h, read back by transfer_decode.h. */
-#include <stdint.h>
-#include <stdio.h>
-
-#include "common/base/xalloc.h"
 #include "skydns/transfer/transfer_session_internal.h"
 #include "skydns/transfer/zone_names_internal.h"
 #include "tests/support/skydns/fixture.h"

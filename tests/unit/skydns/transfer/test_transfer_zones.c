@@ -1,10 +1,5 @@
 /* skydns/transfer/transfer_zones_internal.h: two readers' serials through what only one of them
  * sees. */
-#include <stdint.h>
-
-#include <stdio.h>
-#include <stdlib.h>
-
 #include "skydns/publish/engine_config.h"
 #include "skydns/transfer/serial.h"
 #include "skydns/transfer/transfer_zones_internal.h"

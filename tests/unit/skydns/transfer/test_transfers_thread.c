@@ -1,10 +1,5 @@
 /* The transfers' thread: versions in, messages out, as connections and secondaries see them. */
-#include <stdint.h>
-
 #include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "common/base/cursor.h"
 #include "common/dns/dns.h"

@@ -3,12 +3,6 @@
  *
  *     what a zone has is what an engine answers a client, name by name;
  *     a zone at A, less what was removed up to B, and with what was added, is the zone at B. */
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "common/base/xalloc.h"
 #include "common/dns/record_json.h"
 #include "skydns/transfer/zone_diff_internal.h"
 #include "skydns/transfer/zone_names_internal.h"

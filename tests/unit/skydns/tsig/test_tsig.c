@@ -1,9 +1,5 @@
 /* Signed messages: against another program's bytes (tsig_vectors.h), and whatever is changed of
  * them. */
-#include <stdint.h>
-#include <string.h>
-
-#include "common/base/attributes.h"
 #include "common/dns/dns.h"
 #include "skydns/tsig/tsig.h"
 #include "skydns/wire/query_parse.h"

@@ -1,10 +1,4 @@
 /* -tsig-keys' file: what is a key, and what the messages tell. */
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "common/base/attributes.h"
 #include "common/base/buf.h"
 #include "skydns/tsig/tsig_keys.h"
 #include "tests/support/unit_test.h"

@@ -1,14 +1,10 @@
 /* The UDP socket of a worker: batches, replies from the address asked, the size limit of queries,
  * and stopping a blocked thread without losing what has arrived. Real sockets on loopback. */
-#include <stdint.h>
-
 #include <arpa/inet.h>
 #include <errno.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "common/base/addr.h"

@@ -1,10 +1,5 @@
 /* Questions about names outside the domain: the query sent, and the records accepted from
  * replies. */
-#include <stdint.h>
-
-#include <stdio.h>
-#include <string.h>
-
 #include "common/base/addr.h"
 #include "skydns/upstream/external.h"
 #include "tests/support/unit_test.h"

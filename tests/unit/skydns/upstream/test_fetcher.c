@@ -1,15 +1,8 @@
 /* Questions through the fetcher to scripted nameservers on loopback: which zone's servers are asked
  * and how, what is kept and found again, and what questions that nobody waits for cost the others.
  */
-#include <stdint.h>
-
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "common/base/clock.h"
 #include "common/base/cursor.h"
-#include "common/base/xalloc.h"
 #include "common/dns/dns.h"
 #include "skydns/external/cache.h"
 #include "skydns/external/cache_counts.h"

@@ -1,12 +1,7 @@
 /* The forwarder against scripted nameservers on loopback, on the same loop: what it asks, what it
  * accepts as a reply, and where it goes without one. */
-#include <stdint.h>
-
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
-#include "common/base/xalloc.h"
 #include "skydns/external/zone_table.h"
 #include "skydns/upstream/exchange_internal.h"
 #include "skydns/upstream/forwarder.h"

@@ -1,8 +1,4 @@
 /* Messages out of a stream, split anywhere. */
-#include <stdint.h>
-
-#include <string.h>
-
 #include "skydns/upstream/frame_reader_internal.h"
 #include "tests/support/unit_test.h"
 

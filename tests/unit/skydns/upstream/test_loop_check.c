@@ -1,11 +1,6 @@
 /* The loop check against a scripted nameserver that leads back to it or does not: what it asks and
  * when, and its verdicts. Rounds are milliseconds apart, or begin only when the test says so. */
-#include <stdint.h>
-
-#include <stdlib.h>
-
 #include "common/base/cursor.h"
-#include "common/base/xalloc.h"
 #include "common/dns/dns.h"
 #include "skydns/upstream/loop_check.h"
 #include "tests/support/scripted_nameserver.h"

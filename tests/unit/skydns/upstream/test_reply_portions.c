@@ -1,8 +1,4 @@
 /* Many who wait for one reply: they are told in portions, in turns, as long as they wait. */
-#include <stdint.h>
-
-#include <string.h>
-
 #include "common/base/clock.h"
 #include "skydns/upstream/external.h"
 #include "skydns/upstream/forwarder_counts.h"

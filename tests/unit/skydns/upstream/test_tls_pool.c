@@ -1,17 +1,11 @@
 /* Connections to nameservers over TLS, with a nameserver on the same loop: how many there are, what
  * becomes of questions when they end, and that each limit holds. */
-#include <stdint.h>
-
 #include <errno.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include "common/base/log.h"
-#include "common/base/xalloc.h"
 #include "common/dns/dns.h"
 #include "common/tls/tls_server.h"
 #include "common/tls/tls_session.h"

@@ -1,9 +1,6 @@
 /* Why replies were not kept: found by question, by one thread while another writes. */
-#include <stdint.h>
-
 #include <pthread.h>
 #include <stdatomic.h>
-#include <string.h>
 
 #include "skydns/upstream/uncached_internal.h"
 #include "tests/support/unit_test.h"

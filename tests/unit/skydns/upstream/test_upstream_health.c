@@ -1,6 +1,4 @@
 /* How long a nameserver is asked without EDNS. */
-#include <stdint.h>
-
 #include "skydns/upstream/upstream_health_internal.h"
 #include "tests/support/test_clock.h"
 #include "tests/support/unit_test.h"

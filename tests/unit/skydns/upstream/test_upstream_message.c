@@ -1,8 +1,4 @@
 /* Messages to and from nameservers. */
-#include <stdint.h>
-
-#include <string.h>
-
 #include "skydns/upstream/upstream_message.h"
 #include "skydns/wire/question.h"
 #include "tests/support/unit_test.h"

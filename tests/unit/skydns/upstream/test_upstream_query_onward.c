@@ -1,12 +1,6 @@
 /* Questions that wait for the target of a CNAME out of their stub zone: shared, dropped, forgotten,
  * without a socket, and in a circle; with scripted nameservers on loopback. */
-#include <stdint.h>
-
-#include <stdlib.h>
-
-#include "common/base/attributes.h"
 #include "common/base/cursor.h"
-#include "common/base/xalloc.h"
 #include "common/dns/dns.h"
 #include "skydns/external/cache.h"
 #include "skydns/external/cache_counts.h"

@@ -1,11 +1,5 @@
 /* Checks what questions to upstreams share: places over TCP go to clients and zones; when a
  * question finds none, that is no failure of the upstream. */
-#include <stdint.h>
-
-#include <stdlib.h>
-
-#include "common/base/attributes.h"
-#include "common/base/xalloc.h"
 #include "common/dns/dns.h"
 #include "skydns/external/zone_table.h"
 #include "skydns/upstream/exchange_channel_internal.h"

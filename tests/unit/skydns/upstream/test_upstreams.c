@@ -1,10 +1,5 @@
 /* When a nameserver counts as dead: after failures of different names, or of a probe. Figures: a
  * place for each nameserver of each zone, as long as there are places. */
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-
-#include "common/base/xalloc.h"
 #include "skydns/upstream/upstreams.h"
 #include "tests/support/unit_test.h"
 

@@ -1,11 +1,5 @@
 /* Encoding of plans: exact sizes, truncation, compression. Replies are read back by a decoder that
  * shares no code with the encoder. */
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "common/base/xalloc.h"
 #include "skydns/wire/encode.h"
 #include "tests/support/skydns/fixture.h"
 #include "tests/support/unit_test.h"

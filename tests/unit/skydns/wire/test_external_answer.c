@@ -1,9 +1,5 @@
 /* Packed records of external answers: what is put is read, with owners along the CNAMEs; without
  * room, nothing is put; cut answers say so. */
-#include <stdint.h>
-
-#include <string.h>
-
 #include "common/dns/dns.h"
 #include "skydns/wire/external_answer.h"
 #include "tests/support/unit_test.h"

@@ -1,8 +1,4 @@
 /* The fast path's reading of a query: names of every length, with every byte in every place. */
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "common/dns/dns.h"
 #include "skydns/wire/query_parse.h"
 #include "tests/support/unit_test.h"

@@ -1,12 +1,6 @@
 /* Queries byte by byte: what is accepted, rejected and ignored. */
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "skydns/wire/question.h"
 #include "tests/support/unit_test.h"
-
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
 /* Bytes and their count, without the literal's final NUL. */
 #define BYTES(literal) (literal), sizeof(literal) - 1
@@ -168,7 +162,7 @@ UNIT_TEST(verdicts)
                                                                                       "\x00")),
          QUESTION_OK},
     };
-    for (size_t i = 0; i < COUNT(cases); i++) {
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         struct question question;
         /* On the heap at its exact size, so that asan catches reads past the end. */
         uint8_t *wire = malloc(cases[i].len ? cases[i].len : 1);

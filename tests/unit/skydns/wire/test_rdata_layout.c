@@ -1,7 +1,5 @@
 /* Lists the bytes of rdata that are names: each type of RFC 1035, RFC 1183, RFC 2230, RFC 2163, RFC
  * 2782, RFC 3403, RFC 6672 and RFC 4034 that has some, and no other type. */
-#include <stdint.h>
-
 #include "common/dns/dns.h"
 #include "skydns/wire/rdata_layout.h"
 #include "tests/support/unit_test.h"

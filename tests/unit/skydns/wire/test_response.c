@@ -1,11 +1,6 @@
 /* How long a response may be kept, by its records. */
 #include "skydns/wire/response.h"
 
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "common/base/attributes.h"
 #include "common/base/buf.h"
 #include "common/dns/dns.h"
 #include "tests/support/unit_test.h"

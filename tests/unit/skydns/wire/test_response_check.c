@@ -1,7 +1,4 @@
 /* Sound responses: records as counted, of the question's class, and rdata by type. */
-#include <stdint.h>
-#include <string.h>
-
 #include "common/base/cursor.h"
 #include "skydns/wire/response_check.h"
 #include "tests/support/unit_test.h"

@@ -1,8 +1,5 @@
 /* The table of a response: where records lie in each section, where it ends when one is malformed,
  * and that counts which no message can hold cost nothing. fuzz_response_parse checks the rest. */
-#include <stdint.h>
-#include <string.h>
-
 #include "common/base/cursor.h"
 #include "common/dns/dns.h"
 #include "skydns/wire/response_parse.h"

@@ -1,6 +1,4 @@
 /* Steps over records: names of every kind are passed by, and no step leaves the bytes. */
-#include <stdint.h>
-
 #include "common/base/cursor.h"
 #include "skydns/wire/rr_step.h"
 #include "tests/support/unit_test.h"

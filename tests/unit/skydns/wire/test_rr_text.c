@@ -1,6 +1,4 @@
 /* Records as text: each form of common/dns/rr_types.h, and what is not as its type has it. */
-#include <stdint.h>
-
 #include "skydns/wire/rr_text.h"
 #include "tests/support/unit_test.h"
 

@@ -1,9 +1,6 @@
 /* Responses behind the CNAME of a search list, from each writer of records: names in data, far
  * names, the CNAME's TTL. fuzz_relay and fuzz_cache_image compare those of any response;
  * test_path_model and test_autopath.py have the fast path's. */
-#include <stdint.h>
-#include <string.h>
-
 #include "common/base/cursor.h"
 #include "common/dns/dns.h"
 #include "skydns/answer/relay.h"
