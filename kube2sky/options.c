@@ -225,22 +225,6 @@ static int kube2sky_options_parse_flags(int argc, char *const *argv, struct opti
     return r;
 }
 
-static bool kube2sky_options_is_domain(struct slice text)
-{
-    struct dname name;
-    struct dname_labels labels;
-    if (!dname_from_text(text, &name)) {
-        return false;
-    }
-    dname_labels(&name, &labels);
-    for (unsigned i = 0; i < labels.count; i++) {
-        if (!dname_is_host_label(dname_label(&name, labels.offsets[i]))) {
-            return false;
-        }
-    }
-    return labels.count > 0;
-}
-
 /* Returns a copy in lower case, owned by the caller. */
 static char *lower_copy(struct slice text)
 {
@@ -254,12 +238,14 @@ static char *lower_copy(struct slice text)
 static int parse_domain_flag(const char *flag, const char *text, const char *example,
                              char **ret_domain, struct err *err)
 {
-    size_t n = strlen(text);
-    if (!kube2sky_options_is_domain(slice_of(text, n))) {
+    struct dname name;
+    const size_t n = strlen(text);
+    const bool has_dot = n > 0 && text[n - 1] == '.';
+    if (!dname_is_host(slice_of(text, n - has_dot)) || !dname_from_text(slice_of(text, n), &name)) {
         return err_set(err, ERR_USAGE, "flag -%s: `%s`: expected a domain name like %s", flag, text,
                        example);
     }
-    CLEANUP_FREE char *domain = xasprintf("%s%s", text, text[n - 1] == '.' ? "" : ".");
+    CLEANUP_FREE char *domain = xasprintf("%s%s", text, has_dot ? "" : ".");
     *ret_domain = lower_copy(slice_str(domain));
     return 0;
 }
@@ -338,19 +324,10 @@ static int kube2sky_options_take_namespaces(const struct raw *raw, struct option
     return r;
 }
 
-/* Returns whether it is a name of the API's: host labels, with dots between them. */
+/* Returns whether it is a name of the API's. */
 static bool is_object_name(struct slice name)
 {
-    size_t from = 0;
-    bool is = name.len > 0 && name.len <= OBJECT_NAME_MAX;
-    for (size_t i = 0; i <= name.len && is; i++) {
-        if (i == name.len || name.ptr[i] == '.') {
-            is = dname_is_host_label(slice_of(name.ptr + from, i - from));
-            from = i + 1;
-        }
-        is = is && !(i < name.len && name.ptr[i] >= 'A' && name.ptr[i] <= 'Z');
-    }
-    return is;
+    return name.len <= OBJECT_NAME_MAX && dname_is_host(name) && !slice_has_capitals(name);
 }
 
 static int kube2sky_options_take_config_map(const struct raw *raw, struct options *o,

@@ -23,11 +23,17 @@ static inline struct slice slice_str(const char *s)
     return (struct slice){s, strlen(s)};
 }
 
+/* Returns what follows the first n bytes. */
+static inline struct slice slice_skip(struct slice s, size_t n)
+{
+    return n > 0 ? slice_of(s.ptr + n, s.len - n) : s; /* ptr may be NULL */
+}
+
 /* Returns the text without blanks and tabs around it. */
 static inline struct slice slice_trim(struct slice s)
 {
     while (s.len > 0 && (*s.ptr == ' ' || *s.ptr == '\t')) {
-        s = slice_of(s.ptr + 1, s.len - 1);
+        s = slice_skip(s, 1);
     }
     while (s.len > 0 && (s.ptr[s.len - 1] == ' ' || s.ptr[s.len - 1] == '\t')) {
         s.len--;
@@ -78,8 +84,30 @@ static inline struct slice slice_cut(struct slice *s, char separator)
     }
     const struct slice part = slice_of(s->ptr, len);
     const size_t used = len + (len < s->len);
-    *s = used > 0 ? slice_of(s->ptr + used, s->len - used) : *s; /* ptr may be NULL */
+    *s = slice_skip(*s, used);
     return part;
+}
+
+/* Cuts off and returns the text behind the last separator likewise. */
+static inline struct slice slice_cut_last(struct slice *s, char separator)
+{
+    size_t at = s->len;
+    while (at > 0 && s->ptr[at - 1] != separator) {
+        at--;
+    }
+    const struct slice part = slice_skip(*s, at);
+    s->len = at > 0 ? at - 1 : 0;
+    return part;
+}
+
+/* Returns whether it has capital letters of ASCII. */
+static inline bool slice_has_capitals(struct slice s)
+{
+    bool has = false;
+    for (size_t i = 0; i < s.len && !has; i++) {
+        has = s.ptr[i] >= 'A' && s.ptr[i] <= 'Z';
+    }
+    return has;
 }
 
 /* Compares in byte order, as etcd sorts keys: a prefix sorts before longer keys. */

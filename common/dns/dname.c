@@ -286,3 +286,12 @@ bool dname_is_host_label(struct slice text)
     }
     return true;
 }
+
+bool dname_is_host(struct slice text)
+{
+    bool is_host = text.len > 0 && text.ptr[text.len - 1] != '.';
+    while (is_host && text.len > 0) {
+        is_host = dname_is_host_label(slice_cut(&text, '.'));
+    }
+    return is_host;
+}

@@ -76,6 +76,9 @@ bool dname_is_within(const struct dname *name, const struct dname *zone);
  * hyphens, 1-63 bytes. */
 bool dname_is_host_label(struct slice text);
 
+/* Accepts such labels with dots between them, of any length in all. */
+bool dname_is_host(struct slice text);
+
 /* Returns a view of the label at this offset, without its length byte. */
 static inline struct slice dname_label(const struct dname *name, uint8_t offset)
 {

@@ -89,8 +89,7 @@ static int cut_parts(struct kube_list *list, struct slice bytes, size_t *ret_use
         pos += used;
         used = 0;
         if (pos < bytes.len) {
-            rc = codec_of(list->encoding)
-                     ->cut(&list->cut, slice_of(bytes.ptr + pos, bytes.len - pos), &used, err);
+            rc = codec_of(list->encoding)->cut(&list->cut, slice_skip(bytes, pos), &used, err);
         }
     } while (rc == 0 && used > 0);
     *ret_used = pos;
@@ -127,7 +126,7 @@ int kube_list_push(struct kube_list *list, struct slice bytes, struct err *err)
                 rc = push_behind(list, bytes, &used, err);
             }
         }
-        bytes = slice_of(bytes.ptr + used, bytes.len - used);
+        bytes = slice_skip(bytes, used);
     }
     return rc < 0 ? err_wrap(err, rc, "list") : 0;
 }

@@ -57,13 +57,11 @@ static bool label_selector_is_prefix(struct slice text)
 
 static bool is_key(struct slice text)
 {
-    const char *slash = memchr(text.ptr, '/', text.len);
-    if (!slash) {
-        return label_selector_is_name(text);
-    }
-    size_t prefix_len = (size_t)(slash - text.ptr);
-    return label_selector_is_prefix(slice_of(text.ptr, prefix_len)) &&
-           label_selector_is_name(slice_of(slash + 1, text.len - prefix_len - 1));
+    struct slice name = text;
+    const struct slice prefix = slice_cut(&name, '/');
+    return prefix.len == text.len
+               ? label_selector_is_name(text)
+               : label_selector_is_prefix(prefix) && label_selector_is_name(name);
 }
 
 static bool is_value(struct slice text)

@@ -66,14 +66,8 @@ void causes_free(struct causes *causes)
 /* Returns the part of "svc/default/web" between the slashes. */
 static struct slice space_of(struct slice owner)
 {
-    const char *slash = memchr(owner.ptr, '/', owner.len);
-    if (!slash) {
-        return slice_of(owner.ptr, 0);
-    }
-    const char *space = slash + 1;
-    const size_t left = owner.len - (size_t)(space - owner.ptr);
-    const char *end = memchr(space, '/', left);
-    return slice_of(space, end ? (size_t)(end - space) : left);
+    (void)slice_cut(&owner, '/');
+    return slice_cut(&owner, '/');
 }
 
 static struct caused_space *enter_space(struct causes *causes, struct slice name)

@@ -328,7 +328,7 @@ static bool parse_address_key(const struct client_keys *keys, enum client_keys_p
     if (!slice_has_prefix(key, tree)) {
         return false;
     }
-    const struct slice segment = slice_of(key.ptr + tree.len, key.len - tree.len);
+    const struct slice segment = slice_skip(key, tree.len);
     if (!naming_parse_pod_label(segment, ret_ip)) {
         return false;
     }

@@ -161,17 +161,8 @@ static bool is_all_digits(struct slice text)
 /* Returns whether the text is a DNS-1123 subdomain: lower case, no trailing dot. */
 static bool is_subdomain(const char *text, struct dname *ret_name)
 {
-    struct dname_labels labels;
-    size_t n = strlen(text);
-    bool is = n > 0 && text[n - 1] != '.' && !strpbrk(text, "\\ABCDEFGHIJKLMNOPQRSTUVWXYZ") &&
-              dname_from_text(slice_of(text, n), ret_name);
-    if (is) {
-        dname_labels(ret_name, &labels);
-        for (unsigned i = 0; i < labels.count && is; i++) {
-            is = dname_is_host_label(dname_label(ret_name, labels.offsets[i]));
-        }
-    }
-    return is;
+    const struct slice name = slice_str(text);
+    return dname_is_host(name) && !slice_has_capitals(name) && dname_from_text(name, ret_name);
 }
 
 /* Does the same for a host, and refuses "10.0.0.300", a mistyped address. */

@@ -287,7 +287,7 @@ bool event_object_of(struct slice id, struct event_object *ret_object)
         return false;
     }
     size_t from = strlen(prefixes[i].prefix);
-    struct slice rest = slice_of(id.ptr + from, id.len - from);
+    struct slice rest = slice_skip(id, from);
     struct slice ns = slice_cut(&rest, '/');
     *ret_object =
         (struct event_object){.kind = prefixes[i].kind, .ns = ns, .name = slice_cut(&rest, ' ')};
@@ -346,7 +346,7 @@ bool event_queue_next(struct event_queue *queue, int64_t now_ms, struct event_wr
     *ret_write = (struct event_write){
         .object = {.kind = (enum kube_kind)entry->kind,
                    .ns = space->ns,
-                   .name = slice_of(id.ptr + name_at, id.len - name_at)},
+                   .name = slice_skip(id, name_at)},
         .reason = (enum event_reason)entry->reason,
         .note = entry->note,
         .is_created = entry->is_created,

@@ -399,7 +399,7 @@ static bool asks_the_same(const struct alias_requester *requester,
     enum { PREFIX_LEN = sizeof(ALIAS_PREFIX) - 1 };
     struct slice target = requester->target ? requester->target->id : slice_of(NULL, 0);
     if (target.len) {
-        target = slice_of(target.ptr + PREFIX_LEN, target.len - PREFIX_LEN);
+        target = slice_skip(target, PREFIX_LEN);
     }
     bool is_same = requester->count == count && requester->rank == owner_object->rank &&
                    requester->created_s == owner_object->created_s &&
@@ -508,13 +508,11 @@ void external_aliases_tell(struct external_aliases *aliases, struct slice target
 static void append_alias_value(const struct external_aliases *aliases, struct slice owner,
                                struct buf *host, struct buf *out)
 {
-    enum { PREFIX_LEN = sizeof(ALIAS_PREFIX) - 1 };
-    const char *ns = owner.ptr + PREFIX_LEN, *end = owner.ptr + owner.len;
-    const char *slash = memchr(ns, '/', (size_t)(end - ns));
-    const char *service = slash ? slash + 1 : end;
-    buf_append(host, service, (size_t)(end - service));
+    struct slice service = slice_skip(owner, sizeof(ALIAS_PREFIX) - 1);
+    const struct slice ns = slice_cut(&service, '/');
+    buf_append_slice(host, service);
     buf_append_char(host, '.');
-    buf_append(host, ns, (size_t)((slash ? slash : end) - ns));
+    buf_append_slice(host, ns);
     buf_append_str(host, "." SERVICE_LABEL ".");
     buf_append_str(host, aliases->config.domain);
     const struct record record = {

@@ -124,11 +124,6 @@ static struct slice inventory_index_make_id(struct index *index, const char *pre
     return buf_slice(&index->id);
 }
 
-static struct slice without_prefix(struct slice owner)
-{
-    return slice_of(owner.ptr + OWNER_PREFIX_LEN, owner.len - OWNER_PREFIX_LEN);
-}
-
 /* ---- Slices by Service ---- */
 
 static bool has_service(const struct kube_object *slice)
@@ -144,7 +139,7 @@ static struct slice owner_of_slice(struct index *index, const struct kube_object
 
 static void link_slice(struct index *index, struct entry *entry)
 {
-    struct slice id = without_prefix(owner_of_slice(index, entry->object));
+    struct slice id = slice_skip(owner_of_slice(index, entry->object), OWNER_PREFIX_LEN);
     struct slices *slices = key_table_find(&index->services, id);
     if (!slices) {
         slices = xcalloc(1, sizeof(*slices) + id.len);
@@ -162,7 +157,7 @@ static void link_slice(struct index *index, struct entry *entry)
 
 static void unlink_slice(struct index *index, struct entry *entry)
 {
-    struct slice id = without_prefix(owner_of_slice(index, entry->object));
+    struct slice id = slice_skip(owner_of_slice(index, entry->object), OWNER_PREFIX_LEN);
     struct slices *slices = key_table_find(&index->services, id);
     const struct slice_link *link = entry->link;
     if (link->next) {
@@ -184,7 +179,8 @@ static void unlink_slice(struct index *index, struct entry *entry)
  * changes is reported by itself. */
 static void tell_service(struct index *index, struct slice owner)
 {
-    const struct entry *service = index_find(index, KUBE_SERVICE, without_prefix(owner));
+    const struct entry *service =
+        index_find(index, KUBE_SERVICE, slice_skip(owner, OWNER_PREFIX_LEN));
     if (service && service->object->service.is_headless) {
         index->changed(index->data, owner);
     }
@@ -202,17 +198,10 @@ static bool spares_slice(const struct slice_change *change, struct entry *other)
     return slice_change_spares(change, object, other->link->words);
 }
 
-/* Returns the namespace of an id, "default/web". */
-static struct slice index_namespace_of(struct slice id)
-{
-    const char *slash = id.len ? memchr(id.ptr, '/', id.len) : NULL;
-    return slice_of(id.ptr, slash ? (size_t)(slash - id.ptr) : id.len);
-}
-
 bool index_selects(const struct index *index, struct slice id)
 {
     char entry_id[1 + NAMESPACE_NAME_MAX] = "/";
-    const struct slice ns = index_namespace_of(id);
+    const struct slice ns = slice_cut(&id, '/');
     if (!index->selects_namespaces) {
         return true;
     }
@@ -230,13 +219,14 @@ static bool tell_slice_alone(struct index *index, struct entry *entry,
 {
     const struct kube_object *new = entry->object, *any = new ? new : old;
     struct slice owner = owner_of_slice(index, any);
-    struct entry *service = index_find(index, KUBE_SERVICE, without_prefix(owner));
+    struct entry *service = index_find(index, KUBE_SERVICE, slice_skip(owner, OWNER_PREFIX_LEN));
     if (!index->slice_changed || !service || !service->object->service.is_headless ||
-        !index_selects(index, without_prefix(owner))) {
+        !index_selects(index, slice_skip(owner, OWNER_PREFIX_LEN))) {
         return false;
     }
     struct slice_change change;
-    const struct slices *slices = key_table_find(&index->services, without_prefix(owner));
+    const struct slices *slices =
+        key_table_find(&index->services, slice_skip(owner, OWNER_PREFIX_LEN));
     bool is_alone = slice_change_init(&change, service->object, old, new);
     for (struct entry *at = slices ? slices->first : NULL; at && is_alone; at = at->link->next) {
         is_alone = at == entry || spares_slice(&change, at);
@@ -329,7 +319,7 @@ static void inventory_index_count_address(struct index *index, const struct kube
                                           size_t i)
 {
     struct ip ip;
-    struct slice owner = owner_of_pod(index, pod, i, &ip), id = without_prefix(owner);
+    struct slice owner = owner_of_pod(index, pod, i, &ip), id = slice_skip(owner, OWNER_PREFIX_LEN);
     struct address *address = key_table_find(&index->addresses, id);
     if (!address) {
         address = xcalloc(1, sizeof(*address) + id.len);
@@ -350,7 +340,7 @@ static void inventory_index_count_address(struct index *index, const struct kube
 static void uncount_address(struct index *index, const struct kube_object *pod, size_t i)
 {
     struct ip ip;
-    struct slice owner = owner_of_pod(index, pod, i, &ip), id = without_prefix(owner);
+    struct slice owner = owner_of_pod(index, pod, i, &ip), id = slice_skip(owner, OWNER_PREFIX_LEN);
     struct address *address = key_table_find(&index->addresses, id);
     address->pod_count--;
     if (address->pod_count == 0) {
@@ -460,7 +450,7 @@ void index_tell(struct index *index, enum kube_kind kind, const struct entry *en
 
 static bool is_in_namespace(struct slice id, const char *ns)
 {
-    return !ns || slice_equal(index_namespace_of(id), slice_str(ns));
+    return !ns || slice_equal(slice_cut(&id, '/'), slice_str(ns));
 }
 
 void index_tell_namespace(struct index *index, const char *ns)
@@ -585,12 +575,11 @@ bool index_has_news(const struct index *index, struct slice service)
 void index_add_pod(const struct index *index, struct slice address, struct owner_objects *objects)
 {
     const struct address *found = key_table_find(&index->addresses, address);
-    const char *slash = found ? memchr(found->id, '/', found->id_len) : NULL;
-    if (slash) {
-        size_t ns_len = (size_t)(slash - found->id), from = ns_len + 1;
-        from += found->ip.family_bytes == 0; /* skips NO_ADDRESS_MARK */
-        objects->pod_ns = slice_of(found->id, ns_len);
-        objects->pod_name = slice_of(found->id + from, found->id_len - from);
+    struct slice id = found ? slice_of(found->id, found->id_len) : slice_of(NULL, 0);
+    const struct slice ns = slice_cut(&id, '/');
+    if (id.len) {
+        objects->pod_ns = ns;
+        objects->pod_name = slice_skip(id, found->ip.family_bytes == 0); /* NO_ADDRESS_MARK */
         objects->pod_ip = found->ip;
     }
 }

@@ -9,9 +9,7 @@
 static const struct inventory *inventory_view_part_of(const struct inventory *inventory,
                                                       struct slice id)
 {
-    const char *slash = id.len ? memchr(id.ptr, '/', id.len) : NULL;
-    size_t n = slash ? (size_t)(slash - id.ptr) : id.len;
-    return inventory_find_part(inventory, slice_of(id.ptr, n));
+    return inventory_find_part(inventory, slice_cut(&id, '/'));
 }
 
 /* ---- Known objects ---- */
@@ -81,8 +79,7 @@ uint64_t inventory_completions(const struct inventory *inventory)
 static struct slice inventory_view_after_prefix(struct slice owner, const char *prefix)
 {
     struct slice text = slice_str(prefix);
-    return slice_has_prefix(owner, text) ? slice_of(owner.ptr + text.len, owner.len - text.len)
-                                         : slice_of(NULL, 0);
+    return slice_has_prefix(owner, text) ? slice_skip(owner, text.len) : slice_of(NULL, 0);
 }
 
 /* Returns "default/web" for the Service's owners "svc/default/web" and "ext/default/web", and for
@@ -106,9 +103,8 @@ static bool knows_selection(const struct inventory *inventory)
 
 bool inventory_selects(const struct inventory *inventory, struct slice owner)
 {
-    const char *slash = owner.len ? memchr(owner.ptr, '/', owner.len) : NULL;
-    const size_t from = slash ? (size_t)(slash + 1 - owner.ptr) : owner.len;
-    return index_selects(&inventory->index, slice_of(owner.ptr + from, owner.len - from));
+    (void)slice_cut(&owner, '/');
+    return index_selects(&inventory->index, owner);
 }
 
 /* Returns whether the Service's endpoints have changed in the source in force. */

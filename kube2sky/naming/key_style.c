@@ -25,18 +25,17 @@ struct path {
 static struct path key_style_split(struct slice below)
 {
     struct path path = {.count = 0};
-    const char *at = below.ptr, *end = below.ptr + below.len;
-    for (;;) {
-        const char *slash = memchr(at, '/', (size_t)(end - at));
+    const char *end = below.ptr + below.len;
+    bool has_more = true;
+    while (has_more) {
         if (path.count == SEGMENTS_MAX) {
             return (struct path){.count = 0};
         }
-        path.segments[path.count++] = slice_of(at, (size_t)((slash ? slash : end) - at));
-        if (!slash) {
-            return path;
-        }
-        at = slash + 1;
+        const struct slice segment = slice_cut(&below, '/');
+        path.segments[path.count++] = segment;
+        has_more = segment.ptr + segment.len < end;
     }
+    return path;
 }
 
 /* Takes the cluster out of the path of an import's key, if it has one: behind the name, or behind
@@ -118,8 +117,7 @@ static bool looks_like_hash(struct slice label)
 /* Returns whether it is a label like "_tcp". */
 static bool is_service_label(struct slice label)
 {
-    return label.len > 1 && label.ptr[0] == '_' &&
-           dname_is_host_label(slice_of(label.ptr + 1, label.len - 1));
+    return label.len > 1 && label.ptr[0] == '_' && dname_is_host_label(slice_skip(label, 1));
 }
 
 static bool is_pod_label(struct slice label, const struct ip *ip)
@@ -138,7 +136,7 @@ static bool key_style_take_label(struct slice *host, struct slice label)
     if (host->len <= label.len || host->ptr[label.len] != '.' || !slice_has_prefix(*host, label)) {
         return false;
     }
-    *host = slice_of(host->ptr + label.len + 1, host->len - label.len - 1);
+    *host = slice_skip(*host, label.len + 1);
     return true;
 }
 
@@ -163,8 +161,7 @@ static bool is_host_of(struct slice domain, const struct path *path, struct slic
 /* Returns the first label of a host's name. */
 static struct slice first_label(struct slice host)
 {
-    const char *dot = memchr(host.ptr, '.', host.len);
-    return dot ? slice_of(host.ptr, (size_t)(dot - host.ptr)) : host;
+    return slice_cut(&host, '.');
 }
 
 /* Returns the label without the port's number; empty if it has none. A port has its plain label
@@ -233,10 +230,7 @@ static bool is_pod_key(const struct path *path, const struct record *r, struct s
 static bool is_node_key(struct slice below, const struct record *r, struct slice value)
 {
     struct buf name;
-    const char *slash = memrchr(below.ptr, '/', below.len);
-    struct slice owner =
-        slice_of(below.ptr, (size_t)(slash - below.ptr)); /* "node/" contains one */
-    struct slice label = slice_of(slash + 1, below.len - owner.len - 1);
+    struct slice owner = below, label = slice_cut_last(&owner, '/'); /* "node/" contains one */
     buf_init(&name, NODE_NAME_MAX);
     bool is_it = node_names_from_owner(owner, &name) && node_names_is_valid(buf_slice(&name)) &&
                  says_address(r) && is_hash_of(label, value);

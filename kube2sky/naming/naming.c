@@ -71,16 +71,8 @@ static int build_cluster_ips(struct build *b, const struct kube_service *service
 static bool naming_is_host_name(struct slice name)
 {
     struct dname wire;
-    const char *at = name.ptr, *end = name.ptr + name.len;
-    while (at < end) {
-        const char *dot = memchr(at, '.', (size_t)(end - at));
-        const char *label_end = dot ? dot : end;
-        if (!dname_is_host_label(slice_of(at, (size_t)(label_end - at)))) {
-            return false;
-        }
-        at = label_end + 1;
-    }
-    return name.len > 0 && dname_from_text(name, &wire);
+    const bool has_dot = slice_has_suffix(name, slice_str("."));
+    return dname_is_host(slice_of(name.ptr, name.len - has_dot)) && dname_from_text(name, &wire);
 }
 
 /* Takes a host name that the API accepts. Returns it in lower case with a dot at its end, owned by

@@ -8,43 +8,22 @@
 
 enum { INVALID_MARK = '!' };
 
-static struct slice node_names_tail(struct slice text, size_t from)
-{
-    return slice_of(text.ptr + from, text.len - from);
-}
-
-/* Returns the last part, and leaves the rest in *text, without the separator. has_more: there is a
- * rest. */
-static struct slice take_last(struct slice *text, char separator, bool *ret_has_more)
-{
-    const char *at = text->len ? memrchr(text->ptr, separator, text->len) : NULL;
-    struct slice last = at ? node_names_tail(*text, (size_t)(at + 1 - text->ptr)) : *text;
-    *text = slice_of(text->ptr, at ? (size_t)(at - text->ptr) : 0);
-    *ret_has_more = at != NULL;
-    return last;
-}
-
 bool node_names_is_valid(struct slice name)
 {
-    bool has_more = true, is_valid = name.len > 0;
-    while (has_more && is_valid) {
-        is_valid = dname_is_host_label(take_last(&name, '.', &has_more));
-    }
-    return is_valid;
+    return dname_is_host(name);
 }
 
 static void append_reversed(struct slice text, char from, char to, struct buf *out)
 {
-    bool has_more = true;
-    while (has_more) {
-        struct slice part = take_last(&text, from, &has_more);
+    do {
+        struct slice part = slice_cut_last(&text, from);
         for (size_t i = 0; i < part.len; i++) {
             buf_append_char(out, (char)ascii_lower((uint8_t)part.ptr[i]));
         }
-        if (has_more) {
+        if (text.len) {
             buf_append_char(out, to);
         }
-    }
+    } while (text.len);
 }
 
 void node_names_append_owner(struct slice name, struct buf *out)
@@ -61,7 +40,7 @@ void node_names_append_owner(struct slice name, struct buf *out)
 static void node_names_append_name(struct slice path, struct buf *out)
 {
     if (path.len && path.ptr[0] == INVALID_MARK) {
-        buf_append_slice(out, node_names_tail(path, 1));
+        buf_append_slice(out, slice_skip(path, 1));
     } else {
         append_reversed(path, '/', '.', out);
     }
@@ -75,7 +54,7 @@ bool node_names_from_owner(struct slice owner, struct buf *out)
     if (!slice_has_prefix(owner, slice_str(NODE_PREFIX))) {
         return false;
     }
-    node_names_append_name(node_names_tail(owner, prefix_len), out);
+    node_names_append_name(slice_skip(owner, prefix_len), out);
     buf_init(&again, NODE_NAME_MAX);
     node_names_append_owner(buf_slice(out), &again);
     bool is_same = slice_equal(buf_slice(&again), owner);
@@ -88,8 +67,8 @@ bool node_names_from_owner(struct slice owner, struct buf *out)
 
 struct slice node_names_above(struct slice name)
 {
-    const char *dot = name.len ? memchr(name.ptr, '.', name.len) : NULL;
-    return dot ? node_names_tail(name, (size_t)(dot + 1 - name.ptr)) : slice_of(NULL, 0);
+    (void)slice_cut(&name, '.');
+    return name;
 }
 
 bool node_names_is_below(struct slice name, struct slice above)
@@ -97,7 +76,7 @@ bool node_names_is_below(struct slice name, struct slice above)
     if (name.len <= above.len + 1 || above.len == 0) {
         return false;
     }
-    struct slice end = node_names_tail(name, name.len - above.len);
+    struct slice end = slice_skip(name, name.len - above.len);
     return end.ptr[-1] == '.' && strncasecmp(end.ptr, above.ptr, above.len) == 0;
 }
 

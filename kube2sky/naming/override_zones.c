@@ -119,7 +119,7 @@ static int override_zones_take_zone(struct override_zones *zones, struct slice e
     bool has_namespaces = name.len < entry.len;
     zone->is_wildcard = slice_has_prefix(name, slice_str("*."));
     if (zone->is_wildcard) {
-        name = slice_of(name.ptr + 2, name.len - 2);
+        name = slice_skip(name, 2);
         name = name.len ? name : slice_str(".");
     }
     if (!name.len || memchr(name.ptr, '\\', name.len) || !dname_from_text(name, &zone->name)) {

@@ -163,10 +163,9 @@ static void unlink_here(struct reverse *reverse, struct held_claim *held)
 /* Returns "default" for "svc/default/web". */
 static struct slice reverse_namespace_of(struct slice owner)
 {
-    const char *end = owner.ptr + owner.len;
-    const char *from = owner.len ? memchr(owner.ptr, '/', owner.len) : NULL;
-    const char *to = from ? memchr(from + 1, '/', (size_t)(end - from - 1)) : NULL;
-    return to ? slice_of(from + 1, (size_t)(to - from - 1)) : slice_of(NULL, 0);
+    (void)slice_cut(&owner, '/');
+    const struct slice ns = slice_cut(&owner, '/');
+    return owner.len ? ns : slice_of(NULL, 0);
 }
 
 bool reverse_is_same_namespace(struct slice owner, struct slice other)
@@ -490,7 +489,7 @@ static bool reverse_has_prefix(struct slice key, const char *prefix, struct slic
     if (!slice_has_prefix(key, slice_of(prefix, len))) {
         return false;
     }
-    *ret_rest = slice_of(key.ptr + len, key.len - len);
+    *ret_rest = slice_skip(key, len);
     return true;
 }
 

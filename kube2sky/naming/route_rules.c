@@ -14,35 +14,21 @@ enum { ROUTE_NAME_MAX = 253 };
 
 static bool is_lower_label(struct slice text)
 {
-    bool is = dname_is_host_label(text);
-    for (size_t i = 0; i < text.len && is; i++) {
-        is = !(text.ptr[i] >= 'A' && text.ptr[i] <= 'Z');
-    }
-    return is;
+    return dname_is_host_label(text) && !slice_has_capitals(text);
 }
 
-/* Labels with dots between them. */
 static bool is_route_name(struct slice text)
 {
-    bool is = text.len > 0 && text.len <= ROUTE_NAME_MAX;
-    size_t from = 0;
-    for (size_t i = 0; i <= text.len && is; i++) {
-        if (i == text.len || text.ptr[i] == '.') {
-            is = is_lower_label(slice_of(text.ptr + from, i - from));
-            from = i + 1;
-        }
-    }
-    return is;
+    return text.len <= ROUTE_NAME_MAX && dname_is_host(text) && !slice_has_capitals(text);
 }
 
 /* Splits "infra/envoy" into "infra" and "envoy". Returns false if there is no slash. */
 static bool split_route_name(struct slice text, struct slice *ret_ns, struct slice *ret_name)
 {
-    const char *slash = text.len ? memchr(text.ptr, '/', text.len) : NULL;
-    size_t at = slash ? (size_t)(slash - text.ptr) : 0;
-    *ret_ns = slice_of(text.ptr, at);
-    *ret_name = slash ? slice_of(slash + 1, text.len - at - 1) : slice_of(NULL, 0);
-    return slash;
+    const size_t len = text.len;
+    *ret_ns = slice_cut(&text, '/');
+    *ret_name = text;
+    return ret_ns->len < len;
 }
 
 /* Returns whether it may be a class: any word, as the old annotation kubernetes.io/ingress.class

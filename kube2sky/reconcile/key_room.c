@@ -71,9 +71,8 @@ bool key_room_changed(struct key_room *room, const struct owner *owner,
 static const struct actual_key *key_room_find(const struct owner *owner, struct slice base,
                                               struct slice key)
 {
-    return slice_has_prefix(key, base)
-               ? actual_find(&owner->actual, slice_of(key.ptr + base.len, key.len - base.len))
-               : NULL;
+    return slice_has_prefix(key, base) ? actual_find(&owner->actual, slice_skip(key, base.len))
+                                       : NULL;
 }
 
 /* Returns by how much a change makes a key's value longer, if that counts as a new key's bytes do.

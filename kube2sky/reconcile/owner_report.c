@@ -99,7 +99,7 @@ static void tell_keys(struct look *look)
         struct desired_record record = {.key = base};
         if (next < desired->count) {
             record = desired_get(desired, next);
-            struct slice suffix = slice_of(record.key.ptr + base.len, record.key.len - base.len);
+            struct slice suffix = slice_skip(record.key, base.len);
             d = there ? slice_compare(suffix, actual_suffix(there)) : -1;
         }
         if (d <= 0) {

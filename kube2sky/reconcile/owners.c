@@ -27,10 +27,11 @@ struct slice owner_namespace(const struct owner *owner)
                      : owner->class == OWNER_IMPORT_VISIBLE ? sizeof(IMPORT_VISIBLE_PREFIX) - 1
                      : owner->class == OWNER_TOPOLOGY       ? sizeof(TOPOLOGY_PREFIX) - 1
                                                             : 0;
-    const char *from = id.ptr + skipped;
-    size_t left = id.len - skipped;
-    const char *slash = memchr(from, '/', left);
-    return slice_of(from, slash ? (size_t)(slash - from) + (skipped == 0) : left);
+    struct slice rest = slice_skip(id, skipped);
+    const size_t len = rest.len;
+    struct slice ns = slice_cut(&rest, '/');
+    ns.len += skipped == 0 && ns.len < len; /* with the slash */
+    return ns;
 }
 
 bool owner_is_alias(const struct owner *owner)
@@ -50,19 +51,20 @@ bool owner_id_is_import(struct slice id)
 
 struct slice owner_pod_label(const struct owner *owner)
 {
-    const char *end = owner->id.ptr + owner->id.len;
-    const char *slash =
-        slice_has_prefix(owner->id, slice_str(POD_PREFIX))
-            ? memchr(owner->id.ptr + OWNER_PREFIX_LEN, '/', owner->id.len - OWNER_PREFIX_LEN)
-            : NULL;
-    return slash ? slice_of(slash + 1, (size_t)(end - slash - 1)) : slice_of(NULL, 0);
+    struct slice label = owner->id;
+    if (!slice_has_prefix(label, slice_str(POD_PREFIX))) {
+        return slice_of(NULL, 0);
+    }
+    (void)slice_cut(&label, '/');
+    (void)slice_cut(&label, '/');
+    return label;
 }
 
 struct slice owner_node_label(const struct owner *owner)
 {
     size_t skipped = sizeof(NODE_ADDRESS_PREFIX) - 1;
     bool is_node = owner->class == OWNER_NODE_ADDRESS;
-    return is_node ? slice_of(owner->id.ptr + skipped, owner->id.len - skipped) : slice_of(NULL, 0);
+    return is_node ? slice_skip(owner->id, skipped) : slice_of(NULL, 0);
 }
 
 static struct slice owners_label_of(const void *thing)
@@ -355,8 +357,7 @@ struct owner *owners_key_delete(struct owners *owners, struct slice key)
 static struct object_key part_external(struct slice id, struct slice key)
 {
     enum { BASE_LEN = sizeof(EXTERNAL_BASE) - 1 };
-    struct slice suffix = slice_of(key.ptr + BASE_LEN, key.len - BASE_LEN);
-    return (struct object_key){.owner = id, .suffix = suffix};
+    return (struct object_key){.owner = id, .suffix = slice_skip(key, BASE_LEN)};
 }
 
 struct owner *owners_external_put(struct owners *owners, struct slice id, const struct etcd_kv *kv,

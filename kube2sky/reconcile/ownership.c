@@ -68,16 +68,10 @@ void ownership_fini(struct ownership *o)
     o->beside = NULL;
 }
 
-static struct slice rest_of(struct slice s, size_t from)
-{
-    return slice_of(s.ptr + from, s.len - from);
-}
-
 /* Returns the first segment, without its slash. */
 static struct slice first_segment(struct slice path)
 {
-    const char *slash = path.len ? memchr(path.ptr, '/', path.len) : NULL;
-    return slash ? slice_of(path.ptr, (size_t)(slash - path.ptr)) : path;
+    return slice_cut(&path, '/');
 }
 
 static bool ownership_is_namespace(const struct ownership *o, struct slice ns)
@@ -106,9 +100,9 @@ bool ownership_is_topology(const struct ownership *o, struct slice path)
     if (!slice_has_prefix(path, slice_str(TOPOLOGY_PREFIX))) {
         return false;
     }
-    struct slice name = rest_of(path, sizeof(TOPOLOGY_PREFIX) - 1), ns = first_segment(name);
+    struct slice name = slice_skip(path, sizeof(TOPOLOGY_PREFIX) - 1), ns = first_segment(name);
     return ns.len < name.len && dname_is_host_label(ns) &&
-           dname_is_host_label(rest_of(name, ns.len + 1)) && ownership_is_namespace(o, ns);
+           dname_is_host_label(slice_skip(name, ns.len + 1)) && ownership_is_namespace(o, ns);
 }
 
 static enum key_place place_beside(const struct ownership *o, struct slice below)
@@ -116,14 +110,14 @@ static enum key_place place_beside(const struct ownership *o, struct slice below
     bool is_client = false;
     if (is_of_node_address(below)) {
         is_client = client_keys_is_name(CLIENT_KEYS_NODE_ADDRESS,
-                                        rest_of(below, sizeof(NODE_ADDRESS_PREFIX) - 1));
+                                        slice_skip(below, sizeof(NODE_ADDRESS_PREFIX) - 1));
     } else if (slice_has_prefix(below, slice_str(VISIBLE_PREFIX))) {
-        struct slice ns = rest_of(below, sizeof(VISIBLE_PREFIX) - 1);
+        struct slice ns = slice_skip(below, sizeof(VISIBLE_PREFIX) - 1);
         is_client = client_keys_is_name(CLIENT_KEYS_VISIBLE, ns) && ownership_is_namespace(o, ns);
     }
     if (is_of_client(below)) {
         is_client =
-            client_keys_is_name(CLIENT_KEYS_RECORD, rest_of(below, sizeof(CLIENT_PREFIX) - 1));
+            client_keys_is_name(CLIENT_KEYS_RECORD, slice_skip(below, sizeof(CLIENT_PREFIX) - 1));
     }
     return is_client || ownership_is_topology(o, below) ? KEY_CLIENT : KEY_ELSEWHERE;
 }
@@ -142,23 +136,23 @@ static bool is_import_visible(const struct ownership *o, struct slice key)
 static enum key_place place_of_import(const struct ownership *o, struct slice below)
 {
     bool is_ours = slice_has_prefix(below, slice_str(SERVICE_PREFIX)) &&
-                   ownership_is_namespace(o, first_segment(rest_of(below, OWNER_PREFIX_LEN)));
+                   ownership_is_namespace(o, first_segment(slice_skip(below, OWNER_PREFIX_LEN)));
     return is_ours ? KEY_OBJECT : KEY_ELSEWHERE;
 }
 
 enum key_place ownership_place(const struct ownership *o, struct slice key)
 {
     if (is_below_imports(o, key)) {
-        return place_of_import(o, rest_of(key, o->import_tree.len));
+        return place_of_import(o, slice_skip(key, o->import_tree.len));
     }
     if (is_import_visible(o, key)) {
-        return place_beside(o, rest_of(key, strlen(o->import_visible) - strlen(VISIBLE_PREFIX)));
+        return place_beside(o, slice_skip(key, strlen(o->import_visible) - strlen(VISIBLE_PREFIX)));
     }
     if (slice_has_prefix(key, slice_str(REVERSE_TREE))) {
         return KEY_REVERSE;
     }
     if (slice_has_prefix(key, slice_str(o->beside))) {
-        return place_beside(o, rest_of(key, strlen(o->beside)));
+        return place_beside(o, slice_skip(key, strlen(o->beside)));
     }
     if (!slice_has_prefix(key, buf_slice(&o->tree))) {
         bool is_domain = slice_equal(key, slice_of(o->tree.data, o->tree.len - 1)) ||
@@ -167,7 +161,7 @@ enum key_place ownership_place(const struct ownership *o, struct slice key)
         bool is_external = slice_has_prefix(key, slice_str(SKYDNS_TREE)) && !is_domain;
         return is_external ? KEY_EXTERNAL : KEY_ELSEWHERE;
     }
-    struct slice below = rest_of(key, o->tree.len);
+    struct slice below = slice_skip(key, o->tree.len);
     if (is_of_node(below)) {
         bool is_anothers = o->config.namespace_count > 0 && !o->config.has_nodes;
         return is_anothers ? KEY_ELSEWHERE : KEY_OBJECT;
@@ -180,7 +174,7 @@ enum key_place ownership_place(const struct ownership *o, struct slice key)
                        slice_equal(below, slice_str(NODE_LABEL));
         return is_root || !below.len ? KEY_ELSEWHERE : KEY_BESIDE;
     }
-    bool is_here = ownership_is_namespace(o, first_segment(rest_of(below, OWNER_PREFIX_LEN)));
+    bool is_here = ownership_is_namespace(o, first_segment(slice_skip(below, OWNER_PREFIX_LEN)));
     return is_here ? KEY_OBJECT : KEY_ELSEWHERE;
 }
 
@@ -189,7 +183,7 @@ static struct object_key part_node(struct slice below)
     const char *slash = memrchr(below.ptr, '/', below.len);
     size_t n = (size_t)(slash - below.ptr);
     n = n < sizeof(NODE_PREFIX) ? below.len : n; /* one segment below node/, or an empty one */
-    return (struct object_key){.owner = slice_of(below.ptr, n), .suffix = rest_of(below, n)};
+    return (struct object_key){.owner = slice_of(below.ptr, n), .suffix = slice_skip(below, n)};
 }
 
 /* Splits a path "svc/default/web/c88f1059" behind its third segment. */
@@ -215,15 +209,15 @@ static struct slice import_owner(const struct ownership *o, const char *prefix, 
 static struct object_key part_import(const struct ownership *o, struct slice key)
 {
     if (is_import_visible(o, key)) {
-        struct slice ns = rest_of(key, strlen(o->import_visible));
+        struct slice ns = slice_skip(key, strlen(o->import_visible));
         return (struct object_key){.owner = import_owner(o, IMPORT_VISIBLE_PREFIX, ns),
-                                   .suffix = rest_of(key, key.len)};
+                                   .suffix = slice_skip(key, key.len)};
     }
-    struct slice below = rest_of(key, o->import_tree.len);
+    struct slice below = slice_skip(key, o->import_tree.len);
     size_t n = object_length(below);
     struct slice name = slice_of(below.ptr + OWNER_PREFIX_LEN, n - OWNER_PREFIX_LEN);
     return (struct object_key){.owner = import_owner(o, IMPORT_PREFIX, name),
-                               .suffix = rest_of(below, n)};
+                               .suffix = slice_skip(below, n)};
 }
 
 struct object_key ownership_part(const struct ownership *o, struct slice key)
@@ -232,15 +226,15 @@ struct object_key ownership_part(const struct ownership *o, struct slice key)
         return part_import(o, key);
     }
     if (slice_has_prefix(key, slice_str(o->beside))) {
-        struct slice name = rest_of(key, strlen(o->beside));
-        return (struct object_key){.owner = name, .suffix = rest_of(name, name.len)};
+        struct slice name = slice_skip(key, strlen(o->beside));
+        return (struct object_key){.owner = name, .suffix = slice_skip(name, name.len)};
     }
-    struct slice below = rest_of(key, o->tree.len);
+    struct slice below = slice_skip(key, o->tree.len);
     if (is_of_node(below)) {
         return part_node(below);
     }
     size_t n = object_length(below);
-    return (struct object_key){.owner = slice_of(below.ptr, n), .suffix = rest_of(below, n)};
+    return (struct object_key){.owner = slice_of(below.ptr, n), .suffix = slice_skip(below, n)};
 }
 
 void ownership_base(const struct ownership *o, struct slice owner, struct buf *out)
@@ -253,12 +247,12 @@ void ownership_base(const struct ownership *o, struct slice owner, struct buf *o
     if (slice_has_prefix(owner, slice_str(IMPORT_PREFIX))) {
         buf_append_slice(out, buf_slice(&o->import_tree));
         buf_append_str(out, SERVICE_PREFIX);
-        buf_append_slice(out, rest_of(owner, OWNER_PREFIX_LEN));
+        buf_append_slice(out, slice_skip(owner, OWNER_PREFIX_LEN));
         return;
     }
     if (slice_has_prefix(owner, slice_str(IMPORT_VISIBLE_PREFIX))) {
         buf_append_str(out, o->import_visible);
-        buf_append_slice(out, rest_of(owner, sizeof(IMPORT_VISIBLE_PREFIX) - 1));
+        buf_append_slice(out, slice_skip(owner, sizeof(IMPORT_VISIBLE_PREFIX) - 1));
         return;
     }
     bool is_client = is_of_node_address(owner) || is_of_client(owner) ||
@@ -275,7 +269,7 @@ static struct slice quick_text(struct slice value, const char *start)
     if (!slice_has_prefix(value, slice_str(start))) {
         return slice_of(NULL, 0);
     }
-    struct slice rest = rest_of(value, strlen(start));
+    struct slice rest = slice_skip(value, strlen(start));
     const char *quote = memchr(rest.ptr, '"', rest.len);
     size_t n = quote ? (size_t)(quote - rest.ptr) : 0;
     return n && !memchr(rest.ptr, '\\', n) ? slice_of(rest.ptr, n) : slice_of(NULL, 0);
@@ -285,15 +279,6 @@ static struct slice quick_text(struct slice value, const char *start)
 static struct slice quick_host(struct slice value)
 {
     return quick_text(value, "{\"host\":\"");
-}
-
-/* Returns the last label, and leaves the names before it, without the dot, in *names. */
-static struct slice take_last_label(struct slice *names)
-{
-    const char *dot = names->len ? memrchr(names->ptr, '.', names->len) : NULL;
-    struct slice label = dot ? rest_of(*names, (size_t)(dot + 1 - names->ptr)) : *names;
-    *names = dot ? slice_of(names->ptr, (size_t)(dot - names->ptr)) : slice_of(names->ptr, 0);
-    return label;
 }
 
 /* Returns "web.default" for "web.default.svc.cluster.local.", "a1.web.default" for
@@ -320,7 +305,7 @@ static bool is_our_host(const struct ownership *o, struct slice host)
 {
     struct slice names = our_names(o, host);
     names = names.len ? names : import_names(o, host);
-    return names.len && ownership_is_namespace(o, take_last_label(&names));
+    return names.len && ownership_is_namespace(o, slice_cut_last(&names, '.'));
 }
 
 static bool says_our_host(const struct ownership *o, struct slice value)
@@ -342,10 +327,11 @@ bool ownership_is_written(const struct ownership *o, struct slice key, struct sl
 {
     switch (ownership_place(o, key)) {
     case KEY_OBJECT:
-        return is_below_imports(o, key) ? key_style_object(slice_str(o->config.import_domain), true,
-                                                           rest_of(key, o->import_tree.len), value)
-                                        : key_style_object(slice_str(o->config.domain), false,
-                                                           rest_of(key, o->tree.len), value);
+        return is_below_imports(o, key)
+                   ? key_style_object(slice_str(o->config.import_domain), true,
+                                      slice_skip(key, o->import_tree.len), value)
+                   : key_style_object(slice_str(o->config.domain), false,
+                                      slice_skip(key, o->tree.len), value);
     case KEY_REVERSE:
         return key_style_reverse(key, value);
     case KEY_CLIENT:
@@ -362,10 +348,10 @@ static void ownership_alias(const struct ownership *o, struct slice key, struct 
                             struct buf *out)
 {
     struct slice names = our_names(o, quick_host(value));
-    struct slice ns = take_last_label(&names), service = take_last_label(&names);
-    const char *slash = memrchr(key.ptr, '/', key.len);
+    struct slice ns = slice_cut_last(&names, '.'), service = slice_cut_last(&names, '.');
+    const struct slice last = slice_cut_last(&key, '/');
     char object[2 * DNAME_MAX], label[9];
-    if (!service.len || names.len || !slash || !ownership_is_namespace(o, ns) ||
+    if (!service.len || names.len || !key.len || !ownership_is_namespace(o, ns) ||
         ns.len + service.len + 1 > sizeof(object)) {
         return;
     }
@@ -373,7 +359,7 @@ static void ownership_alias(const struct ownership *o, struct slice key, struct 
     object[ns.len] = '/';
     memcpy(object + ns.len + 1, service.ptr, service.len);
     (void)record_label(slice_of(object, ns.len + 1 + service.len), label);
-    if (slice_equal(rest_of(key, (size_t)(slash + 1 - key.ptr)), slice_str(label))) {
+    if (slice_equal(last, slice_str(label))) {
         buf_append_str(out, ALIAS_PREFIX);
         buf_append(out, object, ns.len + 1 + service.len);
     }
@@ -390,7 +376,7 @@ static bool is_in_external_zone(const struct ownership *o, struct slice key)
 static void append_external_owner(const struct ownership *o, struct slice below, struct buf *out)
 {
     struct slice ns = first_segment(below);
-    struct slice rest = ns.len < below.len ? rest_of(below, ns.len + 1) : slice_of(NULL, 0);
+    struct slice rest = ns.len < below.len ? slice_skip(below, ns.len + 1) : slice_of(NULL, 0);
     struct slice service = first_segment(rest);
     bool is_key = service.len < rest.len && dname_is_host_label(ns) &&
                   dname_is_host_label(service) && naming_may_be_external(ns) &&
@@ -406,7 +392,7 @@ static bool ownership_has_external(const struct ownership *o, struct slice key, 
     if (!is_in_external_zone(o, key)) {
         return false;
     }
-    struct slice below = rest_of(key, o->external_tree.len);
+    struct slice below = slice_skip(key, o->external_tree.len);
     return slice_equal(below, slice_str(EXTERNAL_PUBLIC_SUFFIX))
                ? slice_equal(value, slice_str(EXTERNAL_PUBLIC_VALUE))
                : key_style_external(slice_str(o->config.external_zone), below, value);
@@ -418,7 +404,7 @@ void ownership_external(const struct ownership *o, struct slice key, struct slic
     const size_t before = out->len;
     ownership_alias(o, key, value, out);
     if (out->len == before && is_in_external_zone(o, key)) {
-        append_external_owner(o, rest_of(key, o->external_tree.len), out);
+        append_external_owner(o, slice_skip(key, o->external_tree.len), out);
     }
 }
 
@@ -427,7 +413,7 @@ void ownership_owner_object(const struct ownership *o, struct slice value, struc
     struct slice host = quick_host(value), names = our_names(o, host);
     const char *prefix = names.len ? SERVICE_PREFIX : IMPORT_PREFIX;
     names = names.len ? names : import_names(o, host);
-    struct slice ns = take_last_label(&names), service = take_last_label(&names);
+    struct slice ns = slice_cut_last(&names, '.'), service = slice_cut_last(&names, '.');
     if (service.len) {
         buf_append_str(out, prefix);
         buf_append_slice(out, ns);
@@ -445,7 +431,7 @@ static bool ownership_has_client(const struct ownership *o, struct slice below, 
 bool ownership_may_be_copy(const struct ownership *o, struct slice key, struct slice value)
 {
     bool is_import = is_below_imports(o, key);
-    struct slice below = rest_of(key, is_import ? o->import_tree.len : o->tree.len);
+    struct slice below = slice_skip(key, is_import ? o->import_tree.len : o->tree.len);
     return o->config.only_written && key_style_is_named(is_import, below, value);
 }
 
@@ -456,13 +442,13 @@ bool ownership_has(const struct ownership *o, enum key_place place, struct slice
     switch (place) {
     case KEY_OBJECT:
         only_written |= !o->config.has_nodes && !is_below_imports(o, key) &&
-                        is_of_node(rest_of(key, o->tree.len));
+                        is_of_node(slice_skip(key, o->tree.len));
         return !only_written || ownership_is_written(o, key, value);
     case KEY_REVERSE:
         return says_our_host(o, value) && (!only_written || ownership_is_written(o, key, value));
     case KEY_CLIENT:
         return is_import_visible(o, key) ||
-               ownership_has_client(o, rest_of(key, strlen(o->beside)), value);
+               ownership_has_client(o, slice_skip(key, strlen(o->beside)), value);
     case KEY_EXTERNAL:
         return ownership_has_external(o, key, value);
     case KEY_ELSEWHERE:

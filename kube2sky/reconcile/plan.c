@@ -94,7 +94,7 @@ static const struct actual_key *plan_advance(const struct actual_keys *actual, s
 
 static struct slice suffix_of(const struct desired_record *record, struct slice base)
 {
-    return slice_of(record->key.ptr + base.len, record->key.len - base.len);
+    return slice_skip(record->key, base.len);
 }
 
 void plan_place_fini(struct plan_place *place)

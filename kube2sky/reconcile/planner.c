@@ -413,7 +413,7 @@ static bool go_on_objects(struct planner *planner, const struct owner *owner, si
 static const struct actual_key *find_actual(const struct owner *owner, struct slice base,
                                             struct slice key)
 {
-    return actual_find(&owner->actual, slice_of(key.ptr + base.len, key.len - base.len));
+    return actual_find(&owner->actual, slice_skip(key, base.len));
 }
 
 static void plan_come(const struct owner *owner, struct slice base, struct plan *plan)

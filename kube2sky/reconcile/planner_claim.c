@@ -289,7 +289,7 @@ static void claim_aliases(struct planner *planner, const struct owner *owner)
     const struct alias_owner_object owner_object = {
         .id = owner->id,
         .ns = owner_namespace(owner),
-        .target = slice_of(owner->id.ptr + OWNER_PREFIX_LEN, owner->id.len - OWNER_PREFIX_LEN),
+        .target = slice_skip(owner->id, OWNER_PREFIX_LEN),
         .created_s = service ? service->service.created_s : 0,
         .rank = ALIAS_OF_SERVICE,
     };

@@ -42,8 +42,7 @@ static void own_key_touched(struct key_source *source, struct owner *owner, int6
 /* Returns the id of the owner that an unclaimed reverse key is. */
 static struct slice orphan_id(struct slice key)
 {
-    size_t n = strlen(SKYDNS_TREE);
-    return slice_of(key.ptr + n, key.len - n);
+    return slice_skip(key, strlen(SKYDNS_TREE));
 }
 
 void reconciler_want_another_look(struct reconciler *r, struct owner *owner)

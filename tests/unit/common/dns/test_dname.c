@@ -370,6 +370,22 @@ UNIT_TEST(test_is_host_label)
     }
 }
 
+UNIT_TEST(test_hosts)
+{
+    static const struct {
+        const char *text;
+        bool want;
+    } cases[] = {
+        {"a", true},   {"a.b-c.9", true}, {"A.b", true},   {"", false},     {".", false},
+        {"a.", false}, {".a", false},     {"a..b", false}, {"a.-b", false}, {"a_b.c", false},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        if (dname_is_host(slice_str(cases[i].text)) != cases[i].want) {
+            fail_msg("%s: want %s", cases[i].text, cases[i].want ? "a host" : "no host");
+        }
+    }
+}
+
 /* RFC 6891 5 and what else is not RFC 1035's. */
 UNIT_TEST(test_labels_of_another_kind_are_not_skipped)
 {
