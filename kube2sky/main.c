@@ -341,7 +341,7 @@ static void start_middle(struct app *app, const struct options *o)
         .reconciler = app->reconciler,
         .config_source = app->config_source,
         .event_writer = app->event_writer,
-        .wait = app->sources.wait,
+        .waiters = app->sources.waiters,
         .domain = o->domain,
         .namespaces = (const char *const *)o->namespaces,
         .namespace_count = o->namespace_count,

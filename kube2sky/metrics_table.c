@@ -4,13 +4,13 @@
 #include "common/base/process_metrics.h"
 #include "common/etcd/etcd_metrics.h"
 #include "common/http/http_server.h"
+#include "common/http/http_waiters.h"
 #include "kube2sky/api/kube_client.h"
 #include "kube2sky/config_source.h"
 #include "kube2sky/event_writer.h"
 #include "kube2sky/kube_source.h"
 #include "kube2sky/naming/external_aliases.h"
 #include "kube2sky/reconcile/reconciler.h"
-#include "kube2sky/service_wait.h"
 
 /* ---- The API ---- */
 
@@ -316,7 +316,7 @@ void kube2sky_metrics_table_write(const struct metrics_sources *sources, struct 
     metrics_counter(&page, "http_hosts_refused_total",
                     "HTTP requests refused, since their Host is none of ours (--http-hosts).",
                     http_server_refusals().hosts);
-    if (sources->wait) {
-        http_waiters_write_metrics(service_wait_waiters(sources->wait), &page);
+    if (sources->waiters) {
+        http_waiters_write_metrics(sources->waiters, &page);
     }
 }

@@ -14,10 +14,10 @@ struct etcd;
 struct event_writer;
 struct kube_source;
 struct flaw_list;
+struct http_waiters;
 struct inventory;
 struct outage;
 struct reconciler;
-struct service_wait;
 
 /* All borrowed. */
 struct metrics_sources {
@@ -30,7 +30,7 @@ struct metrics_sources {
     struct reconciler *reconciler;
     const struct config_source *config_source; /* NULL: no ConfigMap is followed */
     const struct event_writer *event_writer;   /* NULL: no events are written */
-    const struct service_wait *wait;           /* NULL in a dry run */
+    struct http_waiters *waiters;              /* of /wait; NULL in a dry run */
 
     /* The flags, for pages. */
     const char *domain;            /* "cluster.local." */

@@ -13,11 +13,6 @@
 #include "kube2sky/naming/inventory.h"
 #include "kube2sky/reconcile/reconciler.h"
 
-struct service_wait {
-    const struct metrics_sources *sources;
-    struct http_waiters *waiters;
-};
-
 enum { VERSION_MAX = 40 }; /* 2^128 has 39 digits */
 
 struct service_wait_item {
@@ -62,22 +57,22 @@ static void service_wait_explain_unseen(const struct metrics_sources *sources,
 
 static enum http_wait_state service_wait_look(void *data, void *look_item, struct buf *text)
 {
-    const struct service_wait *wait = data;
+    const struct metrics_sources *sources = data;
     const struct service_wait_item *item = look_item;
     const struct kube_object *service =
-        inventory_find(wait->sources->inventory, KUBE_SERVICE, slice_str(item->id));
-    const char *unseen = service_wait_unseen(wait->sources, item, service);
+        inventory_find(sources->inventory, KUBE_SERVICE, slice_str(item->id));
+    const char *unseen = service_wait_unseen(sources, item, service);
     int64_t revision;
     struct buf why;
     if (unseen) {
         if (text) {
-            service_wait_explain_unseen(wait->sources, item, unseen, text);
+            service_wait_explain_unseen(sources, item, unseen, text);
         }
         return HTTP_WAIT_MORE;
     }
     buf_init(&why, HTTP_WAIT_TEXT_MAX);
-    const bool is_done = reconciler_has_written(wait->sources->reconciler, slice_str(item->id),
-                                                &revision, text ? &why : NULL);
+    const bool is_done = reconciler_has_written(sources->reconciler, slice_str(item->id), &revision,
+                                                text ? &why : NULL);
     if (text && is_done) {
         buf_printf(text, "{\"revision\":%" PRId64 "%s}\n", revision,
                    service ? "" : ",\"exists\":false");
@@ -125,41 +120,25 @@ static bool service_wait_parse(const struct metrics_sources *sources,
 static void service_wait_handle(void *data, const struct http_request *request,
                                 struct http_reply *reply)
 {
-    struct service_wait *wait = data;
+    const struct metrics_sources *sources = data;
     if (!http_request_reads(request, reply)) {
         return;
     }
     struct service_wait_item *item = xcalloc(1, sizeof(*item));
-    if (service_wait_parse(wait->sources, request, item, reply)) {
-        http_waiters_reply(wait->waiters, request, reply, item);
+    if (service_wait_parse(sources, request, item, reply)) {
+        http_waiters_reply(sources->waiters, request, reply, item);
     } else {
         free(item);
     }
 }
 
-struct service_wait *service_wait_new(struct ev_loop *loop, const struct metrics_sources *sources)
+struct http_waiters *service_wait_new(struct ev_loop *loop, struct metrics_sources *sources)
 {
-    struct service_wait *wait = xcalloc(1, sizeof(*wait));
-    wait->sources = sources;
-    wait->waiters = http_waiters_new(
-        &(struct http_waiters_config){.loop = loop, .look = service_wait_look, .data = wait});
-    return wait;
+    return http_waiters_new(
+        &(struct http_waiters_config){.loop = loop, .look = service_wait_look, .data = sources});
 }
 
-void service_wait_free(struct service_wait *wait)
+struct http_route service_wait_route(struct metrics_sources *sources)
 {
-    if (wait) {
-        http_waiters_free(wait->waiters);
-        free(wait);
-    }
-}
-
-struct http_route service_wait_route(struct service_wait *wait)
-{
-    return (struct http_route){"/wait", service_wait_handle, wait};
-}
-
-const struct http_waiters *service_wait_waiters(const struct service_wait *wait)
-{
-    return wait->waiters;
+    return (struct http_route){"/wait", service_wait_handle, sources};
 }

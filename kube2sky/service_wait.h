@@ -17,14 +17,10 @@
 #include "common/http/http_waiters.h"
 #include "kube2sky/metrics_table.h"
 
-struct service_wait;
+/* The sources are borrowed. Free it after the server. */
+struct http_waiters *service_wait_new(struct ev_loop *loop, struct metrics_sources *sources);
 
-/* The sources are borrowed. Freed after the server. */
-struct service_wait *service_wait_new(struct ev_loop *loop, const struct metrics_sources *sources);
-void service_wait_free(struct service_wait *wait); /* NULL is fine */
-
-struct http_route service_wait_route(struct service_wait *wait);
-
-const struct http_waiters *service_wait_waiters(const struct service_wait *wait); /* borrowed */
+/* The sources have the waiters. */
+struct http_route service_wait_route(struct metrics_sources *sources);
 
 #endif

@@ -27,7 +27,7 @@ struct status {
     struct http_route routes[ROUTES];
     struct http_server *http;
     struct http_events *live;
-    struct service_wait *wait;
+    struct http_waiters *waiters;
     struct http_hosts hosts;
 };
 
@@ -138,16 +138,15 @@ int status_new(const struct status_config *config, struct status **ret_status, s
     status->routes[2] = (struct http_route){"/metrics", kube2sky_status_on_metrics, sources};
     status->routes[3] = (struct http_route){"/plan", plan_page_handle, sources};
     status->routes[4] = (struct http_route){"/explain", explain_page_handle, sources};
-    status->wait = service_wait_new(config->loop, sources);
-    sources->wait = status->wait;
-    status->routes[5] = service_wait_route(status->wait);
+    sources->waiters = status->waiters = service_wait_new(config->loop, sources);
+    status->routes[5] = service_wait_route(sources);
     status->live = http_events_new(&(struct http_events_config){
         .loop = config->loop, .build = build_figures, .data = sources});
     live_page_routes(&kube2sky_page, status->live, &status->routes[ROUTES - LIVE_PAGE_ROUTES]);
     int r = listen_at(status, config->loop, &config->address, err);
     if (r < 0) {
         http_events_free(status->live);
-        service_wait_free(status->wait);
+        http_waiters_free(status->waiters);
         free(status);
         return r;
     }
@@ -162,7 +161,7 @@ void status_free(struct status *status)
     if (status) {
         http_server_free(status->http);
         http_events_free(status->live);
-        service_wait_free(status->wait);
+        http_waiters_free(status->waiters);
         free(status);
     }
 }

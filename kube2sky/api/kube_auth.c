@@ -16,12 +16,9 @@
 
 struct kube_auth {
     char *kubecfg_file; /* NULL: none */
+    struct kube_auth_config config;
     char *server;
-    char *username;
-    char *password;
     char *proxy_url;
-    char *tls_server_name;
-    bool is_unverified;
     bool is_refused;
     struct kube_auth_text token;
     struct kube_auth_text ca;
@@ -104,18 +101,18 @@ static int set_text(struct kube_auth_text *text, const char *kubecfg_file,
 }
 
 /* Sets the token. A token file can rotate, so it overrides a token. */
-static int set_token(struct kube_auth *auth, const char *kubecfg_file,
-                     struct kube_auth_config *config, struct err *err)
+static int set_token(struct kube_auth *auth, struct err *err)
 {
+    struct kube_auth_config *config = &auth->config;
     char *none = NULL;
     const struct given token = {"token", "tokenFile", config->token_file ? &none : &config->token,
                                 config->token_file, kube_auth_check_token};
-    return set_text(&auth->token, kubecfg_file, &token, err);
+    return set_text(&auth->token, auth->kubecfg_file, &token, err);
 }
 
-static int set_certificates(struct kube_auth *auth, const char *kubecfg_file,
-                            struct kube_auth_config *config, struct err *err)
+static int set_certificates(struct kube_auth *auth, struct err *err)
 {
+    struct kube_auth_config *config = &auth->config;
     const struct given ca = {"certificate-authority-data", "certificate-authority",
                              &config->ca_data, config->ca_file, kube_auth_check_certificates};
     const struct given cert = {"client-certificate-data", "client-certificate", &config->cert_data,
@@ -123,9 +120,9 @@ static int set_certificates(struct kube_auth *auth, const char *kubecfg_file,
     const struct given key = {"client-key-data", "client-key", &config->key_data, config->key_file,
                               kube_auth_check_key};
     int rc;
-    if ((rc = set_text(&auth->ca, kubecfg_file, &ca, err)) < 0 ||
-        (rc = set_text(&auth->cert, kubecfg_file, &cert, err)) < 0 ||
-        (rc = set_text(&auth->key, kubecfg_file, &key, err)) < 0) {
+    if ((rc = set_text(&auth->ca, auth->kubecfg_file, &ca, err)) < 0 ||
+        (rc = set_text(&auth->cert, auth->kubecfg_file, &cert, err)) < 0 ||
+        (rc = set_text(&auth->key, auth->kubecfg_file, &key, err)) < 0) {
         return rc;
     }
     if (!auth->cert.text != !auth->key.text) {
@@ -135,8 +132,9 @@ static int set_certificates(struct kube_auth *auth, const char *kubecfg_file,
     return rc < 0 ? err_wrap(err, rc, "client-key") : 0;
 }
 
-static int set_urls(struct kube_auth *auth, const struct kube_auth_config *config, struct err *err)
+static int set_urls(struct kube_auth *auth, struct err *err)
 {
+    const struct kube_auth_config *config = &auth->config;
     int rc = config->server ? http_url_base(config->server, &auth->server, err) : 0;
     if (rc < 0) {
         return err_wrap(err, rc, "server");
@@ -145,38 +143,25 @@ static int set_urls(struct kube_auth *auth, const struct kube_auth_config *confi
     return rc < 0 ? err_wrap(err, rc, "proxy-url") : 0;
 }
 
-static int use_config(struct kube_auth *auth, const char *kubecfg_file,
-                      struct kube_auth_config *config, struct err *err)
-{
-    auth->kubecfg_file = xstrdup(kubecfg_file);
-    auth->username = STEAL(config->username);
-    auth->password = STEAL(config->password);
-    auth->tls_server_name = STEAL(config->tls_server_name);
-    auth->is_unverified = config->is_unverified;
-    int rc = set_urls(auth, config, err);
-    if (rc == 0) {
-        rc = set_certificates(auth, kubecfg_file, config, err);
-    }
-    if (rc == 0) {
-        rc = set_token(auth, kubecfg_file, config, err);
-    }
-    return rc;
-}
-
 static int use_kubeconfig(struct kube_auth *auth, const struct kube_auth_source *source,
                           struct err *err)
 {
     CLEANUP_FREE char *text = NULL;
-    struct kube_auth_config config = {0};
     struct stat ignored;
+    auth->kubecfg_file = xstrdup(source->kubecfg_file);
     int rc = kube_auth_read_file(source->kubecfg_file, &text, &ignored, err);
     if (rc == 0) {
-        rc = kube_auth_config_parse(slice_str(text), &config, err);
+        rc = kube_auth_config_parse(slice_str(text), &auth->config, err);
     }
     if (rc == 0) {
-        rc = use_config(auth, source->kubecfg_file, &config, err);
+        rc = set_urls(auth, err);
     }
-    kube_auth_config_fini(&config);
+    if (rc == 0) {
+        rc = set_certificates(auth, err);
+    }
+    if (rc == 0) {
+        rc = set_token(auth, err);
+    }
     if (rc == 0 && *source->kube_master_url) {
         return set_master_url(auth, source->kube_master_url, err);
     }
@@ -248,10 +233,8 @@ void kube_auth_free(struct kube_auth *auth)
         kube_auth_text_fini(&auth->key);
         free(auth->kubecfg_file);
         free(auth->server);
-        free(auth->username);
-        free(auth->password);
         free(auth->proxy_url);
-        free(auth->tls_server_name);
+        kube_auth_config_fini(&auth->config);
         free(auth);
     }
 }
@@ -283,14 +266,14 @@ struct kube_credentials kube_auth_credentials(struct kube_auth *auth)
     auth->is_refused = false;
     return (struct kube_credentials){
         .bearer_token = auth->token.text,
-        .username = auth->username,
-        .password = auth->password,
+        .username = auth->config.username,
+        .password = auth->config.password,
         .proxy_url = auth->proxy_url,
         .tls = {.ca = kube_auth_text_slice(&auth->ca),
                 .cert = kube_auth_text_slice(&auth->cert),
                 .key = kube_auth_text_slice(&auth->key),
-                .server_name = auth->tls_server_name,
-                .is_unverified = auth->is_unverified},
+                .server_name = auth->config.tls_server_name,
+                .is_unverified = auth->config.is_unverified},
     };
 }
 
@@ -305,7 +288,7 @@ void kube_auth_tell_identity(const struct kube_auth *auth, struct buf *out)
 {
     if (auth->token.text) {
         buf_printf(out, "the token in %s", auth->token.where);
-    } else if (auth->username) {
+    } else if (auth->config.username) {
         buf_printf(out, "the user name and password in %s", auth->kubecfg_file);
     } else if (auth->cert.text) {
         buf_printf(out, "the client certificate in %s", auth->cert.where);
@@ -316,14 +299,14 @@ void kube_auth_tell_identity(const struct kube_auth *auth, struct buf *out)
 
 void kube_auth_tell_trust(const struct kube_auth *auth, struct buf *out)
 {
-    if (auth->is_unverified) {
+    if (auth->config.is_unverified) {
         buf_append_str(out, "any certificate");
     } else if (auth->ca.text) {
         buf_printf(out, "the CAs in %s", auth->ca.where);
     } else {
         buf_append_str(out, "the system's CAs");
     }
-    if (auth->tls_server_name && !auth->is_unverified) {
-        buf_printf(out, " for %s", auth->tls_server_name);
+    if (auth->config.tls_server_name && !auth->config.is_unverified) {
+        buf_printf(out, " for %s", auth->config.tls_server_name);
     }
 }
