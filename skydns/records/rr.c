@@ -104,12 +104,16 @@ static uint32_t hash_rr(struct rr_list *list, const struct rr *rr)
 }
 
 /* Returns the slot of the record that excludes this one, or the free slot for this one. */
-static uint16_t *find_slot(struct rr_list *list, const struct rr *rr)
+static struct rr_slot *find_slot(struct rr_list *list, const struct rr *rr)
 {
-    size_t at = hash_rr(list, rr) & (SLOTS - 1);
-    while (list->slots[at] && !rr_excludes(&list->items[list->slots[at] - 1], rr)) {
+    const uint32_t hash = hash_rr(list, rr);
+    const uint16_t tag = (uint16_t)(hash >> 16);
+    size_t at = hash & (SLOTS - 1);
+    while (list->slots[at].item && (list->slots[at].tag != tag ||
+                                    !rr_excludes(&list->items[list->slots[at].item - 1], rr))) {
         at = (at + 1) & (SLOTS - 1);
     }
+    list->slots[at].tag = tag;
     return &list->slots[at];
 }
 
@@ -117,17 +121,18 @@ static void build_index(struct rr_list *list)
 {
     memset(list->slots, 0, SLOTS * sizeof(*list->slots));
     for (size_t i = 0; i < list->count; i++) {
-        *find_slot(list, &list->items[i]) = (uint16_t)(i + 1);
+        find_slot(list, &list->items[i])->item = (uint16_t)(i + 1);
     }
     list->is_indexed = true;
 }
 
 /* Returns the record that excludes this one, which has this slot if there is an index; NULL: none.
  */
-static struct rr *find_excluding(struct rr_list *list, const struct rr *rr, const uint16_t *slot)
+static struct rr *find_excluding(struct rr_list *list, const struct rr *rr,
+                                 const struct rr_slot *slot)
 {
     if (slot) {
-        return *slot ? &list->items[*slot - 1] : NULL;
+        return slot->item ? &list->items[slot->item - 1] : NULL;
     }
     for (size_t i = 0; i < list->count; i++) {
         if (rr_excludes(&list->items[i], rr)) {
@@ -152,7 +157,7 @@ void rr_list_add(struct rr_list *list, const struct rr *rr)
     if (list->count == UNINDEXED_MAX && !list->is_indexed) {
         build_index(list);
     }
-    uint16_t *slot = list->is_indexed ? find_slot(list, rr) : NULL;
+    struct rr_slot *slot = list->is_indexed ? find_slot(list, rr) : NULL;
     struct rr *earlier = find_excluding(list, rr, slot);
     if (earlier) {
         uint32_t ttl_s = earlier->ttl_s < rr->ttl_s ? earlier->ttl_s : rr->ttl_s;
@@ -168,7 +173,7 @@ void rr_list_add(struct rr_list *list, const struct rr *rr)
     list->items[list->count++] = *rr;
     list->least_bytes += least_bytes(rr);
     if (slot) {
-        *slot = (uint16_t)list->count;
+        slot->item = (uint16_t)list->count;
     }
 }
 

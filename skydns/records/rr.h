@@ -75,13 +75,19 @@ bool rr_same_name(struct slice a, struct slice b);
  * a compressed owner has 16. */
 enum { RR_LIST_MAX = 4096 };
 
+/* A place of the index, which hashes choose. */
+struct rr_slot {
+    uint16_t item; /* index into items plus one; 0: free */
+    uint16_t tag;  /* of the hash: other records are seldom looked at */
+};
+
 /* The records of one section, without duplicates, in the order they were added. */
 struct rr_list {
     size_t count;
     bool is_cut;        /* there were more than RR_LIST_MAX, or than the response holds */
     size_t least_bytes; /* the fewest that they take in a message */
     struct rr *items;
-    uint16_t *slots;           /* an index into items plus one; 0 is free */
+    struct rr_slot *slots;
     bool is_indexed;           /* slots are in use: long lists only */
     struct slice hashed_owner; /* the one that was hashed last, and its hash */
     uint32_t owner_hash;

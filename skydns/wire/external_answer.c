@@ -4,8 +4,7 @@
 
 #include "common/dns/dns.h"
 
-/* Type, length of the rdata, TTL; the rdata follows. */
-enum { HEAD_SIZE = 1 + 1 + 4 };
+enum { HEAD_SIZE = 1 + 1 + 4 }; /* as external_answer_next reads it */
 
 void external_answer_put(struct buf *packed, uint16_t type, uint32_t ttl_s, struct slice data)
 {
@@ -27,22 +26,6 @@ struct external_reader external_answer_read(const struct external_answer *answer
         .packed = reader_of(answer->records.ptr, answer->records.len),
         .owner = name,
     };
-}
-
-bool external_answer_next(struct external_reader *reader, struct external_rr *ret)
-{
-    struct reader *r = &reader->packed;
-    *ret = (struct external_rr){.owner = reader->owner, .type = reader_u8(r)};
-    size_t len = reader_u8(r);
-    ret->ttl_s = reader_u32(r);
-    ret->data = slice_of(reader_take(r, len), len);
-    if (r->failed) {
-        return false;
-    }
-    if (ret->type == DNS_TYPE_CNAME) {
-        reader->owner = ret->data;
-    }
-    return true;
 }
 
 void external_answer_cut(struct external_answer *answer, size_t max)
