@@ -325,38 +325,44 @@ static size_t age_records(uint8_t *records, size_t len, const struct entry_age *
     return at;
 }
 
-/* Shuffles the records whole, by Fisher and Yates with a xorshift32. */
+/* Shuffles the records whole, by Fisher and Yates with a xorshift32. Of thousands, only so many
+ * first ones are drawn, from all: clients try a few, and no datagram has more. */
 static void shuffle_addresses(const struct cached_reply *cached, uint8_t *records, size_t len,
                               uint32_t random)
 {
-    enum { OWNER_MAX = DNAME_MAX, REST = 10 + 16 };
+    enum { OWNER_MAX = DNAME_MAX, REST = 10 + 16, DRAWN_MAX = 256 };
     uint8_t held[OWNER_MAX + REST];
-    uint8_t *run = records + cached->run_at;
+    uint8_t *next = records + cached->run_at;
     const size_t size = cached->run_size;
     const size_t shown = size > 0 && len > cached->run_at ? (len - cached->run_at) / size : 0;
     size_t left = shown < cached->run_count ? shown : cached->run_count;
-    for (; left > 1 && size <= sizeof(held); left--) {
+    for (unsigned i = 0; left > 1 && i < DRAWN_MAX && size <= sizeof(held); i++, left--) {
         random ^= random << 13;
         random ^= random >> 17;
         random ^= random << 5;
-        size_t from = (size_t)((uint64_t)random * left >> 32);
-        memcpy(held, run + from * size, size);
-        memmove(run + from * size, run + (left - 1u) * size, size);
-        memcpy(run + (left - 1u) * size, held, size);
+        uint8_t *drawn = next + (size_t)((uint64_t)random * left >> 32) * size;
+        memcpy(held, drawn, size);
+        memmove(drawn, next, size);
+        memcpy(next, held, size);
+        next += size;
     }
 }
 
 void entry_show(const struct cached_reply *cached, const struct entry_age *age, uint32_t shuffle,
                 uint8_t *records, size_t len, struct cache_hit *hit)
 {
-    unsigned count;
-    const size_t whole_len = age_records(records, len, age, &count);
+    static const struct entry_age none = {.ttl_max_s = UINT32_MAX};
     const bool has_answers = len >= cached->answers_len;
-    hit->shown_len = (uint32_t)whole_len;
-    hit->shown_answers = has_answers ? cached->answers : (uint16_t)count;
+    hit->shown_answers = cached->answers;
+    hit->shown_len = (uint32_t)len;
+    if (age || !has_answers) {
+        unsigned count;
+        hit->shown_len = (uint32_t)age_records(records, len, age ? age : &none, &count);
+        hit->shown_answers = has_answers ? cached->answers : (uint16_t)count;
+    }
     hit->shown_authorities = len == cached->len ? cached->authorities : 0;
     if (shuffle) {
-        shuffle_addresses(cached, records, whole_len, shuffle);
+        shuffle_addresses(cached, records, hit->shown_len, shuffle);
     }
 }
 

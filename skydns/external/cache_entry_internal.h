@@ -101,8 +101,8 @@ struct entry_age {
     bool is_stale;      /* all CACHE_STALE_TTL_S instead */
 };
 
-/* Gives records just copied the TTLs of now and, with `shuffle` != 0, a random order of addresses.
- * `len` comes from entry_copied. Sets the hit's shown_... fields. */
+/* Gives records just copied the TTLs of now (age NULL: they have them) and, with `shuffle` != 0, a
+ * random order of addresses. `len` comes from entry_copied. Sets the hit's shown_... fields. */
 void entry_show(const struct cached_reply *cached, const struct entry_age *age, uint32_t shuffle,
                 uint8_t *records, size_t len, struct cache_hit *hit);
 

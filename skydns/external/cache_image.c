@@ -17,6 +17,7 @@ enum {
 struct making {
     const struct cache_key *key;
     const struct parsed_response *response;
+    uint32_t ttl_max_s;
     struct cache_image_writer writer;
     struct cached_reply cached;
     bool is_sound;
@@ -91,7 +92,8 @@ static size_t cache_image_put(struct making *m, const struct response_rr *rr,
     if (m->writer.out.failed) {
         return m->writer.out.pos; /* already too large */
     }
-    size_t at = cache_image_writer_put(&m->writer, m->response, rr, owner, ttl_s, &is_sound);
+    const uint32_t shown_s = ttl_s < m->ttl_max_s ? ttl_s : m->ttl_max_s;
+    size_t at = cache_image_writer_put(&m->writer, m->response, rr, owner, shown_s, &is_sound);
     m->is_sound &= is_sound;
     m->cached.answers++; /* counts the authority section, too, until the sections are told apart */
     return at;
@@ -402,7 +404,7 @@ static enum cache_verdict make_cached_reply(const struct cache_key *key,
                                             uint32_t ttl_max_s, uint8_t image[CACHED_IMAGE_MAX],
                                             struct cached_reply *ret_cached)
 {
-    struct making m = {.key = key, .response = response, .is_sound = true};
+    struct making m = {.key = key, .response = response, .ttl_max_s = ttl_max_s, .is_sound = true};
     ret_cached->steps = 0;
     if (dns_type_is_meta(key->type)) {
         return CACHE_NO_ANSWER;
@@ -453,13 +455,12 @@ enum cache_verdict cache_image_make(struct cache_image *image, const struct cach
 void cache_image_read(const struct cache_image *image, uint32_t shuffle, uint8_t *records,
                       size_t room, struct cache_hit *ret_hit)
 {
-    const struct entry_age now = {.ttl_max_s = image->ttl_max_s};
     const size_t len = entry_copied(&image->cached, room);
     assert(image->verdict == CACHE_HIT && image->made_count > 0);
     memcpy(records, image->bytes + image->cached.records_at, len);
     *ret_hit = (struct cache_hit){.state = CACHE_MISS};
     entry_describe(&image->cached, ret_hit);
-    entry_show(&image->cached, &now, shuffle, records, len, ret_hit);
+    entry_show(&image->cached, NULL, shuffle, records, len, ret_hit);
     ret_hit->state = CACHE_FRESH;
     ret_hit->left_s = image->cached.ttl_s;
 }

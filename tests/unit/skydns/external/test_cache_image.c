@@ -500,6 +500,48 @@ UNIT_TEST(test_shuffle)
     }
 }
 
+/* Of thousands of addresses, each may come first, but few move: clients try no more. */
+UNIT_TEST(test_shuffle_of_many)
+{
+    enum { ADDRESSES = 3000, MOVED_MAX = 600, PARTS = 10 };
+    const struct cache_key key = others_key("a.test. A do");
+    bool is_first[PARTS] = {0};
+    cache_image_make_addresses(ADDRESSES, 0);
+    for (uint32_t random = 1; random < 200; random++) {
+        struct result result = read_with(&key, 60, random * 2654435761u);
+        bool seen[ADDRESSES] = {0};
+        unsigned moved = 0;
+        assert_int_equal(result.hit.answers, ADDRESSES);
+        for (unsigned i = 0; i < ADDRESSES; i++) {
+            const uint8_t *data = records + result.hit.answers_len - (ADDRESSES - i) * 16 + 12;
+            const unsigned number = data[2] * 256u + data[3];
+            assert_true(number < ADDRESSES && !seen[number]);
+            seen[number] = true;
+            moved += number != i;
+            is_first[i == 0 ? number * PARTS / ADDRESSES : 0] |= i == 0;
+        }
+        assert_in_range(moved, 256, MOVED_MAX);
+    }
+    for (unsigned i = 0; i < PARTS; i++) {
+        assert_true(is_first[i]);
+    }
+}
+
+/* Its records have their TTLs: nothing is left to do for each query that waits for it. */
+UNIT_TEST(test_ttls_of_the_image)
+{
+    const struct cache_key key = others_key("a.test. A");
+    struct cache_image image = {0};
+    struct parsed_response response;
+    external_reply_make(&reply, "NOERROR qr\n? a.test. IN A\n= a.test. 300 A 10.0.0.1\n");
+    response_parse(reply.wire, reply.len, &response);
+    assert_int_equal(cache_image_make(&image, &key, &response, 60), CACHE_HIT);
+    const uint8_t *ttl = image.bytes + image.cached.records_at + 6;
+    assert_int_equal(ttl[2] << 8 | ttl[3], 60);
+    cache_image_fini(&image);
+    response_parse_fini(&response);
+}
+
 /* Room for both sections, for the first, for none. */
 UNIT_TEST(test_room)
 {
