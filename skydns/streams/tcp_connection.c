@@ -12,16 +12,6 @@ static ssize_t tcp_connection_send_some(struct tcp_connection *c, const uint8_t 
     return c->tls ? tcp_tls_send(c, bytes, len) : socket_send(c->fd, bytes, len, MSG_NOSIGNAL);
 }
 
-/* Moves unsent bytes to the front. Each byte moves at most once for as many that were sent, however
- * little a client reads at a time; or if there is no other room. */
-static void forget_sent(struct tcp_connection *c, size_t wanted)
-{
-    if (c->out_at > c->out.len / 2 || c->out.len + wanted > c->out.limit) {
-        buf_consume(&c->out, c->out_at);
-        c->out_at = 0;
-    }
-}
-
 /* Sends as much as it can and holds the rest. Returns false if the connection is broken, or its
  * slow client has reached the limit; the caller closes it. */
 static bool send_bytes(struct tcp_connection *c, const uint8_t *bytes, size_t len)
@@ -34,11 +24,8 @@ static bool send_bytes(struct tcp_connection *c, const uint8_t *bytes, size_t le
         }
         sent = n > 0 ? (size_t)n : 0;
     }
-    if (sent < len) {
-        forget_sent(c, len - sent);
-        buf_append(&c->out, bytes + sent, len - sent);
-    }
-    return !c->out.failed;
+    tcp_output_hold(&c->out, bytes + sent, len - sent);
+    return !c->out.is_full;
 }
 
 bool tcp_connection_send_collected(struct tcp_connection *c)
@@ -49,25 +36,20 @@ bool tcp_connection_send_collected(struct tcp_connection *c)
     return len == 0 || send_bytes(c, s->out, len);
 }
 
-/* Sends held bytes. Returns false if the connection is broken. */
+/* Sends held bytes, a block of them, since others wait meanwhile. Returns false if the connection
+ * is broken. */
 static bool send_held_bytes(struct tcp_connection *c)
 {
-    const size_t left = c->out.len - c->out_at;
-    ssize_t n = tcp_connection_send_some(c, c->out.data + c->out_at, left);
+    const struct slice next = tcp_output_next(&c->out);
+    ssize_t n = tcp_connection_send_some(c, (const uint8_t *)next.ptr, next.len);
     if (n < 0) {
         return errno == EAGAIN || errno == EINTR;
     }
+    tcp_output_sent(&c->out, (size_t)n);
+    tcp_connection_spend(c, (size_t)n);
     c->progress += (size_t)n;
-    if ((size_t)n == left || c->progress >= TCP_PROGRESS_MIN) {
+    if (c->out.len == 0 || c->progress >= TCP_PROGRESS_MIN) {
         tcp_connection_touch(c);
-    }
-    c->out_at += (size_t)n;
-    if ((size_t)n == left) {
-        buf_fini(&c->out); /* few clients are slow; none keeps its memory afterwards */
-        buf_init(&c->out, TCP_OUTPUT_MAX);
-        c->out_at = 0;
-    } else {
-        forget_sent(c, 0);
     }
     return true;
 }
@@ -336,7 +318,7 @@ static bool tcp_connection_set_events(struct tcp_connection *c, uint32_t events)
  * late answer to leave. When draining, the next turn checks whether more has arrived. */
 void tcp_connection_settle(struct tcp_connection *c, bool is_sound)
 {
-    const char *broken = c->out.failed ? "client too slow" : "error";
+    const char *broken = c->out.is_full ? "client too slow" : "error";
     const char *why = is_sound ? NULL : broken;
     uint32_t events = 0;
     if (tcp_connection_wants_to_send(c)) {

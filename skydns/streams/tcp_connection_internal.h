@@ -11,6 +11,7 @@
 #include "skydns/streams/tcp_acceptor_internal.h"
 #include "skydns/streams/tcp_clients_internal.h"
 #include "skydns/streams/tcp_leavers_internal.h"
+#include "skydns/streams/tcp_output_internal.h"
 #include "skydns/streams/tcp_poller_internal.h"
 #include "skydns/streams/tcp_server.h"
 
@@ -84,9 +85,8 @@ struct tcp_connection {
     struct stream_host host;
     struct addr client;
     struct addr local;
-    struct buf in;  /* whole frames for the next turn, then an incomplete one */
-    struct buf out; /* not accepted by the socket yet, */
-    size_t out_at;  /* from here on; all of it before that is sent */
+    struct buf in; /* whole frames for the next turn, then an incomplete one */
+    struct tcp_output out;
 
     uint8_t place;    /* of enum tcp_place */
     size_t skip_left; /* TCP_LINGERS: bytes still passed over */

@@ -104,7 +104,7 @@ void tcp_connection_close(struct tcp_connection *c, const char *why)
     s->counts[c->transport]--;
     s->free_slots[s->config.connections_max - s->count - 1] = c->ref.slot;
     buf_fini(&c->in);
-    buf_fini(&c->out);
+    tcp_output_free(&c->out);
     free(c);
 }
 
@@ -121,7 +121,7 @@ static void start_idle_timer(struct tcp_server *s)
 /* Charges for a protocol's bytes; in a function of its own, since plain DNS has none. */
 static NOINLINE void charge_stream(struct tcp_connection *c)
 {
-    tcp_server_charge(c, c->in.cap + c->out.cap + tcp_stream_memory(c));
+    tcp_server_charge(c, c->in.cap + c->out.memory + tcp_stream_memory(c));
 }
 
 void tcp_connection_sort_in(struct tcp_connection *c)
@@ -136,7 +136,7 @@ void tcp_connection_sort_in(struct tcp_connection *c)
     if (c->stream) {
         charge_stream(c);
     } else {
-        tcp_server_charge(c, c->in.cap + c->out.cap);
+        tcp_server_charge(c, c->in.cap + c->out.memory);
     }
 }
 
@@ -379,7 +379,6 @@ static struct tcp_connection *add_connection(struct tcp_server *s, int fd,
     c->client = *client;
     c->local = *local;
     buf_init(&c->in, TCP_INPUT_MAX);
-    buf_init(&c->out, TCP_OUTPUT_MAX);
     c->fd = fd;
     c->set = -1;
     s->slots[slot] = c;

@@ -196,6 +196,47 @@ UNIT_TEST_ON(test_output_limit, struct tcp_bed *f)
     close(fd);
 }
 
+/* Reads what is there. */
+static size_t read_arrived(int fd)
+{
+    static uint8_t bytes[1 << 16];
+    size_t len = 0;
+    ssize_t n;
+    while ((n = recv(fd, bytes, sizeof(bytes), MSG_DONTWAIT)) > 0) {
+        len += (size_t)n;
+    }
+    return len;
+}
+
+/* However much its client reads at once, a turn of the loop sends few of the late answers that are
+ * held: others wait for them, and for no copy of all of them. */
+UNIT_TEST(test_what_is_held_leaves_in_parts)
+{
+    enum { PART_MAX = 128 << 10, ALL = TCP_WAITING_MAX * (2 + ENGINE_REPLY_MAX) };
+    static uint8_t reply[ENGINE_REPLY_MAX];
+    struct tcp_bed *f = tcp_bed_new(&(struct tcp_bed_limits){
+        .connections = 4, .buffers = TCP_BUFFERS_MAX, .idle_ms = IDLE_MS, .send_buffer = 1 << 20});
+    int fd = connect_client(f);
+    size_t arrived, turns = 0;
+    for (unsigned i = 0; i < TCP_WAITING_MAX; i++) {
+        send_all(fd, "\0\2l1", 4);
+        wait_for_queries(f, i + 1);
+    }
+    for (unsigned i = 0; i < TCP_WAITING_MAX; i++) {
+        assert_true(tcp_bed_reply(f->server, f->late[i], 0, reply, sizeof(reply)));
+    }
+    const size_t held = ALL - (arrived = read_arrived(fd));
+    assert_true(held > 8 * PART_MAX);
+    for (; arrived < ALL; turns++) {
+        ev_run(f->loop, EVRUN_ONCE);
+        arrived += read_arrived(fd);
+    }
+    assert_int_equal(arrived, ALL);
+    assert_in_range(turns, held / PART_MAX, ALL);
+    close(fd);
+    teardown(f);
+}
+
 UNIT_TEST(test_connection_limit)
 {
     struct tcp_bed *f = tcp_server_setup(2, IDLE_MS);
