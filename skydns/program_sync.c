@@ -68,10 +68,8 @@ static enum client_want program_wants_clients_for(const struct options *options)
 static void on_config(void *data, const struct options *before, const struct options *now)
 {
     struct program *p = data;
-    bool same = before->domain_count == now->domain_count;
-    for (size_t i = 0; same && i < now->domain_count; i++) {
-        same = dname_equal(&before->domains[i], &now->domains[i]);
-    }
+    bool same =
+        dname_lists_equal(before->domains, before->domain_count, now->domains, now->domain_count);
     if (p->sync) { /* else the start is in progress and will see it */
         store_sync_set_default_ttl(p->sync, now->engine.ttl_s);
         store_sync_set_domains(p->sync, now->domains, now->domain_count, now->require_store_key);

@@ -160,11 +160,7 @@ static void transfer_source_set_zones(struct transfer_source *source,
 {
     struct dname apexes[TRANSFER_ZONES_MAX];
     size_t count = list_zones(now, apexes);
-    bool is_same = count == source->zone_count;
-    for (size_t i = 0; is_same && i < count; i++) {
-        is_same = dname_equal(&apexes[i], &source->zones[i]);
-    }
-    if (is_same) {
+    if (dname_lists_equal(apexes, count, source->zones, source->zone_count)) {
         return;
     }
     memcpy(source->zones, apexes, count * sizeof(apexes[0]));

@@ -168,6 +168,14 @@ bool dname_skip(struct reader *reader)
     return !reader->failed;
 }
 
+bool dname_read_sized(struct reader *reader, struct dname *ret_name)
+{
+    struct slice wire = reader_sized(reader);
+    struct reader alone = reader_of(wire.ptr, wire.len);
+    reader->failed = reader->failed || !dname_read(&alone, ret_name) || ret_name->len != wire.len;
+    return !reader->failed;
+}
+
 void dname_labels(const struct dname *name, struct dname_labels *ret_labels)
 {
     ret_labels->count = 0;
@@ -238,6 +246,24 @@ bool dname_is_within(const struct dname *name, const struct dname *zone)
         at += name->wire[at] + 1u;
     }
     return at == boundary && bytes_equal_nocase(name->wire + at, zone->wire, zone->len);
+}
+
+bool dname_is_within_any(const struct dname *name, const struct dname *zones, size_t count)
+{
+    bool is_within = false;
+    for (size_t i = 0; i < count && !is_within; i++) {
+        is_within = dname_is_within(name, &zones[i]);
+    }
+    return is_within;
+}
+
+bool dname_lists_equal(const struct dname *a, size_t a_count, const struct dname *b, size_t b_count)
+{
+    bool are_equal = a_count == b_count;
+    for (size_t i = 0; i < a_count && are_equal; i++) {
+        are_equal = dname_equal(&a[i], &b[i]);
+    }
+    return are_equal;
 }
 
 bool dname_prepend(struct dname *name, struct slice label)

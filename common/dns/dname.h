@@ -53,6 +53,10 @@ bool dname_read(struct reader *reader, struct dname *ret_name) MUST_CHECK;
  * not end, or has a label of another kind than RFC 1035's. */
 bool dname_skip(struct reader *reader) MUST_CHECK;
 
+/* Reads a name that follows its length (reader_sized). Returns false, and the reader has failed, if
+ * these bytes are not one whole name. */
+bool dname_read_sized(struct reader *reader, struct dname *ret_name) MUST_CHECK;
+
 void dname_labels(const struct dname *name, struct dname_labels *ret_labels);
 
 /* Folds ASCII letters to lower case, in place. */
@@ -71,6 +75,12 @@ bool dname_equal(const struct dname *a, const struct dname *b);
 
 /* Returns whether name is zone itself or below it, at a label boundary. */
 bool dname_is_within(const struct dname *name, const struct dname *zone);
+
+bool dname_is_within_any(const struct dname *name, const struct dname *zones, size_t count);
+
+/* Returns whether both lists have the same names in the same order. */
+bool dname_lists_equal(const struct dname *a, size_t a_count, const struct dname *b,
+                       size_t b_count);
 
 /* Accepts a label of a host name (RFC 1123 2.1), as Kubernetes means it: letters, digits and inner
  * hyphens, 1-63 bytes. */

@@ -8,16 +8,6 @@
 /* RFC 6052 2.2: bits 64 to 71 are zero, and the address goes on behind them. */
 enum { IPV4_BYTES = 4, IPV6_BYTES = 16, ZERO_BYTE = 8 };
 
-bool synthesis_is_in_zones(const struct dname *zones, size_t count, const struct dname *name)
-{
-    for (size_t i = 0; i < count; i++) {
-        if (dname_is_within(name, &zones[i])) {
-            return true;
-        }
-    }
-    return false;
-}
-
 /* ---- Addresses ---- */
 
 bool synthesis_excludes(const struct dns64_settings *dns64, struct slice ipv6)

@@ -19,15 +19,13 @@
  * upstream's denial of AAAA has no TTL (RFC 6147 5.1.7). */
 enum { SYNTHESIS_DENIAL_TTL_S = 300, SYNTHESIS_TTL_MAX_S = 600 };
 
-bool synthesis_is_in_zones(const struct dname *zones, size_t count, const struct dname *name);
-
 /* Whether -no-aaaa answers for the name's AAAA. */
 static inline bool synthesis_denies_aaaa(const struct engine_config *config,
                                          const struct dname *name)
 {
     const struct engine_settings *settings = &config->settings;
     return settings->no_aaaa_count > 0 &&
-           synthesis_is_in_zones(settings->no_aaaa, settings->no_aaaa_count, name);
+           dname_is_within_any(name, settings->no_aaaa, settings->no_aaaa_count);
 }
 
 /* Returns whether DNS64 may change answers to the question. It may not if the client validates by

@@ -32,7 +32,7 @@ const struct store_node *near_node(const struct near *near, const struct store *
     const struct slice wire = topology_service_name(near->service);
     struct dname name = {.len = (uint8_t)wire.len};
     memcpy(name.wire, wire.ptr, wire.len);
-    return store_find(store, &name, NULL);
+    return store_find(store, &name);
 }
 
 static bool near_has_address(const struct near *near, const struct store_record *record)

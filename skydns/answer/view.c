@@ -11,9 +11,7 @@
 /* Returns whether etcd says that nothing in the external zone is hidden. */
 static bool view_is_zone_shown(const struct view *view, const struct engine_zone *zone)
 {
-    const struct store_node *node =
-        view->store ? store_find(view->store, &zone->shown, NULL) : NULL;
-    return node && store_node_record(node);
+    return view->store && store_find_record(view->store, &zone->shown);
 }
 
 /* Returns the part of a name in the zone. */
@@ -122,7 +120,7 @@ static const struct store_node *find_node(const struct view *view, const struct 
     struct view_trail *t = view->trail;
     struct dname_labels labels;
     if (!t) {
-        return store_find(view->store, name, NULL);
+        return store_find(view->store, name);
     }
     if (t->store_serial != store_serial(view->store)) {
         begin_trail(t, view->store);
@@ -131,7 +129,7 @@ static const struct store_node *find_node(const struct view *view, const struct 
     }
     dname_labels(name, &labels);
     if (labels.count > VIEW_TRAIL_LABELS) {
-        return store_find(view->store, name, NULL);
+        return store_find(view->store, name);
     }
     t->found = view_count_shared(t, name, &labels);
     assert(t->found <= labels.count);

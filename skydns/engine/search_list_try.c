@@ -90,7 +90,7 @@ static void use_store(struct search_list_try *tries, const struct store *store)
         tries->serial = store_serial(store);
         for (size_t i = 0; i < tries->config->zone_count; i++) {
             struct path_zone *z = &tries->zones[i];
-            z->domain = store_find(store, &tries->config->zones[i].domain, NULL);
+            z->domain = store_find(store, &tries->config->zones[i].domain);
             z->svc = z->domain ? store_child(z->domain, slice_of("svc", 3)) : NULL;
         }
     }

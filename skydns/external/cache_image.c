@@ -276,16 +276,6 @@ static enum cache_verdict put_soa(struct making *m)
     return is_referral ? CACHE_NO_ANSWER : CACHE_NO_SOA;
 }
 
-static bool cache_image_is_in_zones(const struct making *m, const struct dname *owner)
-{
-    for (size_t i = 0; i < m->zone_count; i++) {
-        if (dname_is_within(owner, &m->zones[i])) {
-            return true;
-        }
-    }
-    return false;
-}
-
 /* Returns whether the record is the first of its RRset in the section. */
 static bool is_first_of_set(struct making *m, size_t from, size_t at, const struct dname *owner)
 {
@@ -309,7 +299,7 @@ static void put_proofs(struct making *m)
             continue;
         }
         struct dname owner = response_rr_owner(m->response, rr);
-        if (cache_image_is_in_zones(m, &owner)) {
+        if (dname_is_within_any(&owner, m->zones, m->zone_count)) {
             cache_image_put(m, rr, &owner, rr->ttl_s);
             if (is_first_of_set(m, section.from, i, &owner)) {
                 put_signatures(m, &section, &owner, rr->owner_hash, rr->type, UINT32_MAX);

@@ -93,7 +93,7 @@ void fast_zones_use(struct fast_zones *zones, const struct store *store)
             zones->has_pointers ? store_child(store_root(store), slice_of("arpa", 4)) : NULL;
         for (size_t i = 0; i < zones->count; i++) {
             struct fast_zone *z = &zones->zones[i];
-            z->node = store_find(store, &z->zone->domain, NULL);
+            z->node = store_find(store, &z->zone->domain);
         }
     }
 }

@@ -100,8 +100,7 @@ void explain_asking_client_hidden(const struct view *view, const struct dname *n
         return;
     }
     if (view->store && view_hides_record(view, name)) { /* a reverse name: where it points */
-        const struct store_node *node = store_find(view->store, name, NULL);
-        (void)store_record_host_name(store_node_record(node), &hidden); /* it is one */
+        (void)store_record_host_name(store_find_record(view->store, name), &hidden); /* is one */
         dname_lower(&hidden);
     } else if (view_part_of(view, name) != VIEW_NONE) {
         return;

@@ -208,8 +208,7 @@ static void explain_name_collect(struct explainer *e, const struct found *found,
                                  const struct dname *listed, struct explain_name *x)
 {
     unsigned labels = dname_label_count(listed), named = dname_label_count(&x->name);
-    const struct store_node *node = store_find(e->store, listed, NULL);
-    const struct store_record *record = node ? store_node_record(node) : NULL;
+    const struct store_record *record = store_find_record(e->store, listed);
     struct dname at = *listed;
     if (!record) {
         record = store_next(e->store, &at);
@@ -231,7 +230,7 @@ static void explain_name_collect(struct explainer *e, const struct found *found,
 static struct dname closest_to(const struct store *store, const struct dname *name)
 {
     struct dname closest = *name;
-    while (closest.len > 1 && !store_find(store, &closest, NULL)) {
+    while (closest.len > 1 && !store_find(store, &closest)) {
         dname_strip(&closest, 1);
     }
     return closest;

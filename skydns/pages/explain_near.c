@@ -132,7 +132,7 @@ static void skydns_explain_near_scan(const struct step *step, const struct store
 static void try_spelled(struct search *s, const struct own *own, unsigned misspelled,
                         unsigned slips)
 {
-    const struct store_node *node = store_find(s->c->store, &s->zone->domain, NULL);
+    const struct store_node *node = store_find(s->c->store, &s->zone->domain);
     for (unsigned i = 0; node && i <= misspelled && !skydns_explain_near_is_over(s); i++) {
         skydns_explain_near_scan(&(struct step){s, own, own->count, i, slips, s->zone->domain},
                                  node);
@@ -201,7 +201,7 @@ static bool see_aunt(void *data, const struct store_node *aunt)
 
 static void try_cousins(struct search *s, const struct own *own)
 {
-    const struct store_node *node = store_find(s->c->store, &s->zone->domain, NULL), *above = NULL;
+    const struct store_node *node = store_find(s->c->store, &s->zone->domain), *above = NULL;
     struct step step = {.s = s, .own = own, .left = own->count, .at = s->zone->domain};
     struct dname grandparent = step.at;
     while (node && step.left > 0) {
@@ -246,7 +246,7 @@ static void try_own_namespace(struct search *s, const struct own *own)
 /* Tries the name in each namespace: for web.svc.<domain>, and if its namespace does not exist. */
 static void try_any_namespace(struct search *s, const struct own *own)
 {
-    const struct store_node *svc = store_find(s->c->store, &s->zone->domain, NULL);
+    const struct store_node *svc = store_find(s->c->store, &s->zone->domain);
     struct step step = {.s = s, .own = own, .at = s->zone->domain};
     svc = svc ? store_child(svc, slice_str("svc")) : NULL;
     if (!svc || !ends_in_svc(own) || own->count < 2 ||
@@ -262,7 +262,7 @@ static void try_any_namespace(struct search *s, const struct own *own)
 static const struct store_node *namespace_of(const struct search *s, const struct own *own,
                                              struct dname *ret_name)
 {
-    const struct store_node *node = store_find(s->c->store, &s->zone->domain, NULL);
+    const struct store_node *node = store_find(s->c->store, &s->zone->domain);
     *ret_name = s->zone->domain;
     for (unsigned i = 1; i <= 2 && node; i++) {
         const struct slice label = own->labels[own->count - i];

@@ -114,7 +114,7 @@ static const char *why_ours(const struct explain_case *c)
         dname_equal(c->name, &zone->version)) {
         return "-schema=kubernetes: the version of the specification";
     }
-    if (dname_equal(c->name, &zone->ns) && !store_find(c->store, &zone->ns, NULL)) {
+    if (dname_equal(c->name, &zone->ns) && !store_find(c->store, &zone->ns)) {
         return "this server's own name: its address is the one the query was sent to";
     }
     if (dname_equal(c->name, &zone->domain) &&

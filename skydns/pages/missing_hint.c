@@ -150,9 +150,8 @@ static bool alias_target_of(const struct engine_config *config, const struct sto
     struct dname at = *name;
     bool is_alias = false;
     for (unsigned i = 0; i < ALIASES_MAX; i++) {
-        const struct store_node *node =
-            engine_config_own_zone(config, &at) ? store_find(store, &at, NULL) : NULL;
-        const struct store_record *record = node ? store_node_record(node) : NULL;
+        const struct store_record *record =
+            engine_config_own_zone(config, &at) ? store_find_record(store, &at) : NULL;
         if (!record || !store_record_host_name(record, &at)) {
             break;
         }
@@ -189,7 +188,7 @@ void missing_hint_find(const struct metrics_sources *sources, const struct dname
     if (!store || !zone) {
         return;
     }
-    if (store_find(store, name, NULL)) {
+    if (store_find(store, name)) {
         explain_existing(config, store, name, space, ret);
         return;
     }

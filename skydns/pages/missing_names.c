@@ -67,7 +67,7 @@ static bool ends_in_namespace(const struct store *store, const struct engine_zon
     dname_labels(before, &labels);
     return dname_prepend(&at, slice_str("svc")) &&
            dname_prepend(&at, dname_label(before, labels.offsets[labels.count - 1])) &&
-           store_find(store, &at, NULL);
+           store_find(store, &at);
 }
 
 /* Returns whether a name that nothing explains is the first part of an external name, or may be
@@ -123,7 +123,7 @@ void missing_names_add(struct missing_names *m, const struct name_sample *sample
     const struct slice space = client_space_label(
         client_index_find(store_sync_clients(m->sources->sync), &sample->client));
     const struct missing_suffixes suffixes = missing_suffixes_of(zone, &name, space);
-    const bool exists = store_find(store, &name, NULL) != NULL;
+    const bool exists = store_find(store, &name) != NULL;
     if (!exists && missing_is_expansion(config, store, zone, &suffixes, &name)) {
         m->expansions++;
         return;

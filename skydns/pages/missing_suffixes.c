@@ -54,7 +54,7 @@ bool missing_with_suffix(const struct dname *before, const struct dname *suffix,
 static bool missing_candidate_exists(const struct store *store, const struct engine_zone *zone,
                                      const struct dname *name)
 {
-    const struct store_node *node = store_find(store, name, NULL);
+    const struct store_node *node = store_find(store, name);
     const unsigned own = dname_label_count(name) - zone->labels;
     return node && (own > 2 || store_node_record(node));
 }

@@ -172,8 +172,7 @@ static bool search_page_scan(struct search *s)
 static void search_page_show(struct search *s, const struct result *result, struct buf *piece)
 {
     const struct store *store = store_sync_store(s->sync);
-    const struct store_node *node = store ? store_find(store, &result->name, NULL) : NULL;
-    const struct store_record *record = node ? store_node_record(node) : NULL;
+    const struct store_record *record = store ? store_find_record(store, &result->name) : NULL;
     if (!record) {
         return;
     }

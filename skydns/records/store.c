@@ -48,20 +48,21 @@ const struct store_node *store_child(const struct store_node *node, struct slice
 }
 
 /* Descends label by label from the root. */
-const struct store_node *store_find(const struct store *store, const struct dname *name,
-                                    const struct store_node **ret_closest)
+const struct store_node *store_find(const struct store *store, const struct dname *name)
 {
-    const struct store_node *node = store->root, *child = node;
+    const struct store_node *node = store->root;
     struct dname_labels labels;
     dname_labels(name, &labels);
-    for (unsigned i = labels.count; i > 0 && child; i--) {
-        child = store_child(node, dname_label(name, labels.offsets[i - 1]));
-        node = child ? child : node;
+    for (unsigned i = labels.count; i > 0 && node; i--) {
+        node = store_child(node, dname_label(name, labels.offsets[i - 1]));
     }
-    if (ret_closest) {
-        *ret_closest = node;
-    }
-    return child;
+    return node;
+}
+
+const struct store_record *store_find_record(const struct store *store, const struct dname *name)
+{
+    const struct store_node *node = store_find(store, name);
+    return node ? store_node_record(node) : NULL;
 }
 
 const struct store_record *store_node_record(const struct store_node *node)

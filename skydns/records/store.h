@@ -124,10 +124,9 @@ const struct store_node *store_root(const struct store *store);
 /* Returns the child with this label (already lower case), or NULL. */
 const struct store_node *store_child(const struct store_node *node, struct slice label);
 
-/* Returns the node of a lower-cased name, or NULL. `ret_closest`, when not NULL, gets the deepest
- * ancestor that exists (the node itself when found). */
-const struct store_node *store_find(const struct store *store, const struct dname *name,
-                                    const struct store_node **ret_closest);
+/* Returns the node of a lower-cased name, or NULL; and its record, or NULL. */
+const struct store_node *store_find(const struct store *store, const struct dname *name);
+const struct store_record *store_find_record(const struct store *store, const struct dname *name);
 
 /* Returns the record at exactly this name, or NULL. */
 const struct store_record *store_node_record(const struct store_node *node);

@@ -72,7 +72,7 @@ static bool store_garbage_has_record(const struct store *store, const struct sto
 {
     struct dname name;
     store_record_name(record, &name);
-    const struct store_node *node = store_find(store, &name, NULL);
+    const struct store_node *node = store_find(store, &name);
     return node && store_node_own_record(node) == record;
 }
 

@@ -147,7 +147,7 @@ void store_writer_free(struct store_writer *writer)
 static struct store_record *find_record(const struct store_writer *writer, const struct dname *name)
 {
     const struct store building = {.root = writer->root};
-    const struct store_node *node = store_find(&building, name, NULL);
+    const struct store_node *node = store_find(&building, name);
     return node ? store_node_own_record(node) : NULL;
 }
 

@@ -107,14 +107,6 @@ static bool snapshot_decode_copy_text(struct slice text, char *out, size_t size)
     return true;
 }
 
-/* Copies a name that is not compressed and has nothing behind it. */
-static bool snapshot_decode_copy_name(struct slice wire, struct dname *ret_name)
-{
-    struct reader r = reader_of(wire.ptr, wire.len);
-    return wire.len > 0 && dname_read(&r, ret_name) && reader_left(&r) == 0 &&
-           ret_name->len == wire.len;
-}
-
 static int snapshot_decode_read_header(struct decoder *d)
 {
     struct snapshot_header *header = &d->content.header;
@@ -131,17 +123,16 @@ static int snapshot_decode_read_header(struct decoder *d)
     struct reader reader = reader_of(bytes, len);
     struct slice version = reader_sized(&reader);
     struct slice prefix = reader_sized(&reader);
-    struct slice domain = reader_sized(&reader);
+    bool is_name = dname_read_sized(&reader, &header->domain);
     header->schema = reader_u8(&reader);
     uint64_t revision = reader_u64(&reader);
     uint64_t heard_ms = reader_u64(&reader);
     header->revision = (int64_t)revision;
     header->heard_ms = (int64_t)heard_ms;
-    if (reader.failed || reader_left(&reader) > 0 ||
+    if (!is_name || reader.failed || reader_left(&reader) > 0 ||
         !snapshot_decode_copy_text(version, header->version, sizeof(header->version)) ||
         !snapshot_decode_copy_text(prefix, header->prefix, sizeof(header->prefix)) ||
-        !snapshot_decode_copy_name(domain, &header->domain) || revision > INT64_MAX ||
-        heard_ms > INT64_MAX) {
+        revision > INT64_MAX || heard_ms > INT64_MAX) {
         return snapshot_decode_fail_damaged(d, "its header makes no sense");
     }
     return 0;

@@ -96,8 +96,7 @@ static struct claim client_pods_claim_of(const struct client_pods_domain *domain
 static struct claim claim_in(const struct client_pods_domain *domain, const struct store *store,
                              const struct dname *name, struct slice ns)
 {
-    const struct store_node *node = store_find(store, name, NULL);
-    return client_pods_claim_of(domain, node ? store_node_record(node) : NULL, ns);
+    return client_pods_claim_of(domain, store_find_record(store, name), ns);
 }
 
 static void client_pods_add(struct client_pods *pods, const struct claim *claim)
@@ -236,7 +235,7 @@ void client_pods_read(struct client_pods *pods, const struct store *store)
 {
     for (size_t i = 0; i < pods->domain_count; i++) {
         const struct dname *name = &pods->domains[i].pods;
-        const struct store_node *node = name->len > 0 ? store_find(store, name, NULL) : NULL;
+        const struct store_node *node = name->len > 0 ? store_find(store, name) : NULL;
         struct reading reading = {.pods = pods, .domain = &pods->domains[i]};
         if (node) {
             (void)store_each_child(node, client_pods_read_namespace, &reading); /* stops nowhere */

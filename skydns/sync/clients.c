@@ -250,19 +250,10 @@ static void clients_turn_off(struct clients *clients)
     clients_on_ended(clients);
 }
 
-static bool is_same_set(const struct clients *clients, const struct dname *domains, size_t count)
-{
-    bool same = count == clients->domain_count;
-    for (size_t i = 0; same && i < count; i++) {
-        same = dname_equal(&domains[i], &clients->domains[i]);
-    }
-    return same;
-}
-
 void clients_set(struct clients *clients, bool is_on, const struct dname *domains, size_t count)
 {
     bool was_on = clients->marks != NULL;
-    bool is_same = is_same_set(clients, domains, count);
+    bool is_same = dname_lists_equal(domains, count, clients->domains, clients->domain_count);
     clients->domain_count = count;
     memcpy(clients->domains, domains, count * sizeof(domains[0]));
     if (was_on && !is_on) {

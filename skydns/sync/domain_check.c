@@ -107,7 +107,7 @@ void domain_check(struct domain_check *check, const struct store *store,
     struct dname other = domain_check_domain_of(record, keys);
     for (size_t i = 0; i < store_keys_count(keys); i++) {
         const struct dname *domain = store_keys_domain(keys, i);
-        if (store_find(store, domain, NULL)) {
+        if (store_find(store, domain)) {
             domain_check_forget(check, domain);
         } else {
             domain_check_report(check, domain, &other);

@@ -90,11 +90,11 @@ static bool find_object(const struct departure *d, const struct dname *name,
     }
     *ret_object = *name;
     dname_strip(ret_object, cut);
-    if (cut == 1 && store_find(d->after, ret_object, NULL) &&
+    if (cut == 1 && store_find(d->after, ret_object) &&
         !is_hash(dname_label(name, labels.offsets[0]))) {
         *ret_object = *name;
     }
-    return !store_find(d->after, ret_object, NULL);
+    return !store_find(d->after, ret_object);
 }
 
 static bool is_noted(const struct departure *d, const struct dname *name)

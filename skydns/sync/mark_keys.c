@@ -311,7 +311,7 @@ static bool load_address(struct mark_keys *keys, struct slice label, struct slic
 }
 
 /* Refuses a key that is there twice, so that none is missing. */
-static bool sync_mark_keys_load(struct mark_keys *keys, struct reader *reader)
+static bool mark_keys_load_one(struct mark_keys *keys, struct reader *reader)
 {
     struct slice label = reader_sized(reader);
     struct slice value = reader_sized(reader);
@@ -327,7 +327,7 @@ bool mark_keys_load(struct mark_keys *keys, struct reader *reader)
     uint32_t count = reader_u32(reader);
     bool is_good = !reader->failed;
     for (uint32_t i = 0; is_good && i < count; i++) {
-        is_good = sync_mark_keys_load(keys, reader);
+        is_good = mark_keys_load_one(keys, reader);
     }
     return is_good;
 }

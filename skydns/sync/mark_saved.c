@@ -31,18 +31,11 @@ static bool mark_saved_read_keys(struct reader *reader, enum mark_kind kind, str
            (ret->is_known || (ret->mirror.len == 0 && ret->keys.marks.count == 0));
 }
 
-static bool read_domain_name(struct reader *reader, struct dname *ret_name)
-{
-    struct slice wire = reader_sized(reader);
-    struct reader name = reader_of(wire.ptr, wire.len);
-    return !reader->failed && dname_read(&name, ret_name) && ret_name->len == wire.len;
-}
-
 /* Reads both kinds, which the caller closes in any case. */
 static bool read_domain(struct reader *reader, struct dname *ret_name,
                         struct mark_saved ret_saved[MARK_KINDS])
 {
-    bool is_good = read_domain_name(reader, ret_name);
+    bool is_good = dname_read_sized(reader, ret_name);
     for (unsigned kind = 0; kind < MARK_KINDS; kind++) {
         if (is_good) {
             is_good = mark_saved_read_keys(reader, (enum mark_kind)kind, &ret_saved[kind]);
@@ -111,7 +104,7 @@ struct saved_head {
 
 static bool read_head(struct reader *reader, struct saved_head *ret)
 {
-    bool is_good = read_domain_name(reader, &ret->name);
+    bool is_good = dname_read_sized(reader, &ret->name);
     ret->mirror = reader_sized(reader);
     uint8_t is_known = reader_u8(reader);
     ret->is_known = is_known == 1;

@@ -59,12 +59,8 @@ void override_index_set(struct override_index *index, const struct override_inde
 
 static bool is_external(const struct override_index *index, const struct dname *name)
 {
-    for (size_t i = 0; i < index->domain_count; i++) {
-        if (dname_is_within(name, &index->domains[i])) {
-            return false;
-        }
-    }
-    return !dname_is_within(name, &reverse_zone_in_addr_arpa) &&
+    return !dname_is_within_any(name, index->domains, index->domain_count) &&
+           !dname_is_within(name, &reverse_zone_in_addr_arpa) &&
            !dname_is_within(name, &reverse_zone_ip6_arpa);
 }
 
@@ -151,20 +147,13 @@ static bool put_each(void *data, const struct store_record *record)
     return true;
 }
 
-static const struct store_record *override_index_record_of(const struct store *store,
-                                                           const struct dname *name)
-{
-    const struct store_node *node = store ? store_find(store, name, NULL) : NULL;
-    return node ? store_node_record(node) : NULL;
-}
-
 /* Replaces the override of the record with this name, which has changed since `before`. */
 static void follow_noted(struct override_index *index, const struct store *before,
                          const struct store *now, const struct dname *name)
 {
     struct dname place;
-    const struct store_record *old = override_index_record_of(before, name),
-                              *new = override_index_record_of(now, name);
+    const struct store_record *old = before ? store_find_record(before, name) : NULL;
+    const struct store_record *new = store_find_record(now, name);
     if (old && override_index_place_of(old, &place)) {
         store_writer_del(index->writer, &place);
     }

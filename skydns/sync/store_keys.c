@@ -327,8 +327,8 @@ const char *store_keys_reason(const struct store_keys *keys, const struct dname 
 
 enum { WAS_THERE = 1, IS_THERE = 2 };
 
-static void sync_store_keys_save(struct buf *out, const struct dname *name, bool was_there,
-                                 bool is_there)
+static void store_keys_save_one(struct buf *out, const struct dname *name, bool was_there,
+                                bool is_there)
 {
     buf_append_sized(out, slice_of(name->wire, name->len));
     buf_append_u8(out, (uint8_t)((was_there ? WAS_THERE : 0) | (is_there ? IS_THERE : 0)));
@@ -341,24 +341,25 @@ void store_keys_save(const struct store_keys *keys, struct buf *out)
     buf_append_u8(out, (uint8_t)(keys->count + remembered));
     for (size_t i = 0; i < keys->count; i++) {
         const struct domain *domain = keys->domains[i];
-        sync_store_keys_save(out, &domain->name, domain->was_there,
-                             domain->is_there && !domain->awaits_read);
+        store_keys_save_one(out, &domain->name, domain->was_there,
+                            domain->is_there && !domain->awaits_read);
     }
     for (size_t i = 0; i < remembered; i++) {
         const struct remembered *domain = &keys->remembered[i];
-        sync_store_keys_save(out, &domain->name, domain->was_there, domain->is_there);
+        store_keys_save_one(out, &domain->name, domain->was_there, domain->is_there);
     }
 }
 
 /* Loads domains, none twice. A key that is there must count as one that was there. */
-static bool sync_store_keys_load(struct store_keys *keys, struct reader *reader)
+static bool store_keys_load_one(struct store_keys *keys, struct reader *reader)
 {
-    struct slice wire = reader_sized(reader);
+    struct remembered loaded;
+    bool is_name = dname_read_sized(reader, &loaded.name);
     uint8_t flags = reader_u8(reader);
-    struct reader name_reader = reader_of(wire.ptr, wire.len);
-    struct remembered loaded = {.is_there = flags & IS_THERE, .was_there = flags & WAS_THERE};
-    if (reader->failed || !dname_read(&name_reader, &loaded.name) || loaded.name.len != wire.len ||
-        flags > (WAS_THERE | IS_THERE) || (loaded.is_there && !loaded.was_there)) {
+    loaded.is_there = flags & IS_THERE;
+    loaded.was_there = flags & WAS_THERE;
+    if (!is_name || reader->failed || flags > (WAS_THERE | IS_THERE) ||
+        (loaded.is_there && !loaded.was_there)) {
         return false;
     }
     for (size_t i = 0; i < keys->remembered_count; i++) {
@@ -379,7 +380,7 @@ bool store_keys_load(struct store_keys *keys, struct slice saved)
     uint8_t count = reader_u8(&reader);
     bool is_good = !reader.failed && count <= ENGINE_ZONES_MAX;
     for (uint8_t i = 0; is_good && i < count; i++) {
-        is_good = sync_store_keys_load(keys, &reader);
+        is_good = store_keys_load_one(keys, &reader);
     }
     return is_good && reader_left(&reader) == 0;
 }

@@ -89,7 +89,8 @@ static const struct place *stub_of(const struct stub_keys *keys, const struct dn
     return NULL;
 }
 
-struct broken_visit {
+/* Walk over broken keys, beside the version that is read. */
+struct broken_walk {
     struct stub_keys *keys;
     const struct store *store;
 };
@@ -98,39 +99,32 @@ struct broken_visit {
  * upstreams. */
 static bool visit_broken(void *data, const struct broken_key *key)
 {
-    const struct broken_visit *stub_keys_visit = data;
-    struct stub_keys *keys = stub_keys_visit->keys;
+    const struct broken_walk *walk = data;
+    struct stub_keys *keys = walk->keys;
     struct dname *name = &keys->broken[keys->broken_count];
     if (!record_key_to_name(keys->config.prefix, key->key, name)) {
         return true;
     }
     dname_lower(name);
     const struct place *stub = stub_of(keys, name);
-    const struct store_node *node = stub ? store_find(stub_keys_visit->store, name, NULL) : NULL;
-    if (!stub || (node && store_node_record(node))) {
+    if (!stub || store_find_record(walk->store, name)) {
         return true;
     }
     keys->broken_count++;
     return add_stub_key(keys, NULL, slice_of(name->wire, name->len), stub->name.len);
 }
 
-static int compare_bytes(struct slice a, struct slice b)
-{
-    int order = memcmp(a.ptr, b.ptr, a.len < b.len ? a.len : b.len);
-    return order ? order : (a.len > b.len) - (a.len < b.len);
-}
-
 /* Orders keys by zone; within one, labels order its upstreams. */
 static int stub_keys_compare_keys(const void *a, const void *b)
 {
     const struct stub_key *x = a, *y = b;
-    int order = compare_bytes(x->zone, y->zone);
-    return order ? order : compare_bytes(x->label, y->label);
+    int order = slice_compare(x->zone, y->zone);
+    return order ? order : slice_compare(x->label, y->label);
 }
 
 static void stub_keys_read_keys(struct stub_keys *keys, const struct store *store)
 {
-    struct broken_visit broken = {.keys = keys, .store = store};
+    struct broken_walk walk = {.keys = keys, .store = store};
     keys->key_count = keys->broken_count = 0;
     keys->is_cut = false;
     keys->keys = xcalloc(STUB_KEYS_MAX, sizeof(*keys->keys));
@@ -143,7 +137,7 @@ static void stub_keys_read_keys(struct stub_keys *keys, const struct store *stor
     }
     keys->broken = xcalloc(broken_count(keys->config.broken) + 1, sizeof(*keys->broken));
     if (!keys->is_cut) {
-        broken_each(keys->config.broken, visit_broken, &broken);
+        broken_each(keys->config.broken, visit_broken, &walk);
     }
     if (keys->is_cut) {
         log_warn("more keys of stub zones than are read", LOG_INT("read", STUB_KEYS_MAX));
@@ -162,21 +156,15 @@ static void stub_keys_refuse(struct stub_keys *keys, struct slice key, int64_t r
     }
 }
 
-struct unmarking {
-    struct stub_keys *keys;
-    const struct store *store;
-};
-
 /* Unmarks a key whose record may be unusable only here. Keys without a record are reported by
  * others. */
 static bool stub_keys_unmark(void *data, const struct broken_key *key)
 {
-    const struct unmarking *unmarking = data;
-    struct stub_keys *keys = unmarking->keys;
+    const struct broken_walk *walk = data;
+    struct stub_keys *keys = walk->keys;
     struct dname name;
     if (record_key_to_name(keys->config.prefix, key->key, &name)) {
-        const struct store_node *node = store_find(unmarking->store, &name, NULL);
-        const struct store_record *record = node ? store_node_record(node) : NULL;
+        const struct store_record *record = store_find_record(walk->store, &name);
         if (record && record->host != STORE_HOST_BAD) {
             broken_del(keys->config.broken, key->key);
         }
@@ -258,18 +246,8 @@ static struct place *stub_keys_place_of(struct stub_keys *keys, const struct sto
         keys->hosts = xcalloc(STUB_HOSTS_MAX, sizeof(*keys->hosts));
     }
     struct place *place = &keys->hosts[keys->host_count++];
-    *place = (struct place){.name = *name, .node = store_find(store, name, NULL)};
+    *place = (struct place){.name = *name, .node = store_find(store, name)};
     return place;
-}
-
-static bool stub_keys_is_ours(const struct stub_keys *keys, const struct dname *name)
-{
-    for (size_t i = 0; i < keys->domain_count; i++) {
-        if (dname_is_within(name, &keys->domains[i])) {
-            return true;
-        }
-    }
-    return false;
 }
 
 /* Adds the addresses of a name, in an order of their own. Returns why there are none, or NULL. */
@@ -282,7 +260,7 @@ static const char *stub_keys_add_host(struct stub_keys *keys, const struct store
         return "it has no host";
     }
     dname_lower(&name);
-    if (!stub_keys_is_ours(keys, &name)) {
+    if (!dname_is_within_any(&name, keys->domains, keys->domain_count)) {
         return "its host is an external name: expected an address, or a name in our domains";
     }
     const struct place *place = stub_keys_place_of(keys, store, &name);
@@ -318,6 +296,7 @@ static const char *stub_keys_add_key(struct stub_keys *keys, const struct store 
 
 /* ---- Zones ---- */
 
+/* Returns the zone whose labels these are, without the root's. */
 static struct dname zone_name(struct slice wire)
 {
     struct dname name = {.len = (uint8_t)(wire.len + 1)};
@@ -391,9 +370,8 @@ static void stub_keys_read_all(struct stub_keys *keys, const struct store *store
     size_t count = 0;
     keys->host_count = 0;
     stub_keys_read_keys(keys, store);
-    struct unmarking unmarking = {.keys = keys, .store = store};
-    broken_each(keys->told, stub_keys_unmark,
-                &unmarking); /* what is not read any more is not broken */
+    struct broken_walk walk = {.keys = keys, .store = store};
+    broken_each(keys->told, stub_keys_unmark, &walk); /* what is not read any more is not broken */
     broken_begin_read(keys->told);
     struct forward_zone *zones = xcalloc(ZONE_TABLE_MAX, sizeof(*zones));
     if (keys->is_on) {
@@ -456,7 +434,7 @@ void stub_keys_note(struct stub_keys *keys, const struct dname *name)
 static bool find_again(struct place *place, const struct store *store)
 {
     const struct store_node *before = place->node;
-    place->node = place->name.len ? store_find(store, &place->name, NULL) : NULL;
+    place->node = place->name.len ? store_find(store, &place->name) : NULL;
     return place->node != before;
 }
 

@@ -162,7 +162,7 @@ bool writer_documents_explain_denied(const struct writer_documents *documents, s
 /* ---- Across restarts: how many, then name, whether there is one, text and mirror of each ---- */
 
 /* Returns false if the document is not known. */
-static bool sync_writer_documents_save(const struct document *document, struct buf *out)
+static bool writer_documents_save_one(const struct document *document, struct buf *out)
 {
     CLEANUP_BUF struct buf mirror = buf_of(out->limit);
     bool is_known = document->is_denied || (document->is_told && document->mirror &&
@@ -182,7 +182,7 @@ bool writer_documents_save(const struct writer_documents *documents, struct buf 
     bool is_known = true;
     buf_append_u8(out, (uint8_t)documents->domains.count);
     for (size_t i = 0; is_known && i < documents->domains.count; i++) {
-        is_known = sync_writer_documents_save(documents->domains.items[i], out);
+        is_known = writer_documents_save_one(documents->domains.items[i], out);
     }
     if (!is_known || out->failed) {
         out->len = before;
@@ -193,14 +193,12 @@ bool writer_documents_save(const struct writer_documents *documents, struct buf 
 
 static bool writer_documents_read_saved(struct reader *reader, struct saved_document *ret_saved)
 {
-    struct slice wire = reader_sized(reader);
-    struct reader name = reader_of(wire.ptr, wire.len);
+    bool is_name = dname_read_sized(reader, &ret_saved->domain);
     uint8_t is_there = reader_u8(reader);
     ret_saved->is_there = is_there == 1;
     ret_saved->text = reader_sized(reader);
     ret_saved->mirror = reader_sized(reader);
-    return !reader->failed && dname_read(&name, &ret_saved->domain) &&
-           ret_saved->domain.len == wire.len && is_there <= 1 &&
+    return is_name && !reader->failed && is_there <= 1 &&
            ret_saved->text.len <= (is_there ? WRITER_DOCUMENT_MAX + 1 : 0) &&
            (ret_saved->mirror.len == 0 || etcd_mirror_is_saved(ret_saved->mirror));
 }

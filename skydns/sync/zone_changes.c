@@ -27,7 +27,7 @@ void zone_changes_set(struct zone_changes *changes, const struct dname *apexes, 
     }
 }
 
-static void sync_zone_changes_note(struct zone_change *item, int64_t revision, bool is_by_read)
+static void zone_change_raise(struct zone_change *item, int64_t revision, bool is_by_read)
 {
     if (item->revision < revision) {
         item->revision = revision;
@@ -47,7 +47,7 @@ static void note_name(struct zone_changes *changes, const struct dname *name, in
         }
     }
     if (longest) {
-        sync_zone_changes_note(longest, revision, is_by_read);
+        zone_change_raise(longest, revision, is_by_read);
     }
 }
 
@@ -59,7 +59,7 @@ void zone_changes_note(struct zone_changes *changes, const struct dname *name, i
 void zone_changes_note_all(struct zone_changes *changes, int64_t revision)
 {
     for (size_t i = 0; i < changes->count; i++) {
-        sync_zone_changes_note(&changes->items[i], revision, false);
+        zone_change_raise(&changes->items[i], revision, false);
     }
 }
 

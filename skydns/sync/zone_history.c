@@ -78,7 +78,7 @@ static void zone_history_on_up(void *data)
     timer_arm_ms(h->config.loop, &h->timeout, h->config.timeout_ms);
 }
 
-static void sync_zone_history_start(struct zone_history *h);
+static void zone_history_watch(struct zone_history *h);
 
 /* Starts nearer if the revisions were compacted. */
 static void zone_history_on_end(void *data, const struct err *err)
@@ -91,10 +91,10 @@ static void zone_history_on_end(void *data, const struct err *err)
     }
     etcd_watch_stop(h->watch);
     h->span /= 8;
-    sync_zone_history_start(h);
+    zone_history_watch(h);
 }
 
-static void sync_zone_history_start(struct zone_history *h)
+static void zone_history_watch(struct zone_history *h)
 {
     h->first = h->config.revision > h->span ? h->config.revision - h->span : 1;
     for (size_t i = 0; i < h->changes.count; i++) {
@@ -130,7 +130,7 @@ struct zone_history *zone_history_start(const struct zone_history_config *config
     h->span = HISTORY_REVISIONS;
     timer_init(&h->timeout, on_impatience, h);
     timer_arm_ms(h->config.loop, &h->timeout, UP_PATIENCES * config->timeout_ms);
-    sync_zone_history_start(h);
+    zone_history_watch(h);
     return h;
 }
 

@@ -86,7 +86,7 @@ void leases_del(const char *text)
 const struct store_record *leases_record(const char *text)
 {
     struct dname name = leases_name(text);
-    const struct store_node *node = store_find(leases_commit(), &name, NULL);
+    const struct store_node *node = store_find(leases_commit(), &name);
     return node ? store_node_record(node) : NULL;
 }
 

@@ -14,7 +14,7 @@ static int explain_near_compare(const void *a, const void *b)
 static bool explain_near_exists(void *data, const struct dname *name)
 {
     const struct fixture *f = data;
-    return store_find(f->store, name, NULL) != NULL;
+    return store_find(f->store, name) != NULL;
 }
 
 /* The names near this one, sorted and separated by spaces; children have no particular order. */

@@ -83,7 +83,7 @@ static int64_t publisher_revision_of(const struct store *store, const char *text
 {
     struct dname name;
     bool is_valid = dname_from_text(slice_str(text), &name);
-    const struct store_node *node = is_valid ? store_find(store, &name, NULL) : NULL;
+    const struct store_node *node = is_valid ? store_find(store, &name) : NULL;
     return node ? store_node_record(node)->mod_revision : 0;
 }
 

@@ -70,7 +70,7 @@ UNIT_TEST(test_owners)
             assert_int_equal(found.labels, dname_label_count(&right));
             assert_int_equal(found.is_wildcard,
                              cases[i].owner[0] == '*' && !dname_equal(&name, &right));
-            assert_ptr_equal(found.node, store_find(store, &place, NULL));
+            assert_ptr_equal(found.node, store_find(store, &place));
         }
     }
     store_garbage_free(garbage);

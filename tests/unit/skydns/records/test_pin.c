@@ -139,7 +139,7 @@ static void pin_change_something(struct fixture *f)
     struct dname name = pin_random_name(f);
     bool is_changed = false;
     const struct store *newest = f->revision > 1 ? publisher_enter(f->reader) : NULL;
-    const struct store_node *node = newest ? store_find(newest, &name, NULL) : NULL;
+    const struct store_node *node = newest ? store_find(newest, &name) : NULL;
     const struct store_record *record = node ? store_node_record(node) : NULL;
     int64_t revision = record ? record->mod_revision : 0;
     if (newest) {
@@ -366,7 +366,7 @@ static bool is_memory_told(void)
 static bool has_first_address(const struct store *store, unsigned number)
 {
     struct dname name = services_name(number);
-    const struct store_node *node = store_find(store, &name, NULL);
+    const struct store_node *node = store_find(store, &name);
     const struct store_record *record = node ? store_node_single(node) : NULL;
     uint32_t address;
     if (!record || record->host_len != sizeof(address)) {

@@ -217,7 +217,7 @@ static bool dump_node(void *data, const struct store_node *node)
     if (label.len > 0) {
         assert_true(dname_prepend(&scan.name, label));
     }
-    assert_ptr_equal(store_find(scan.store, &scan.name, NULL), node);
+    assert_ptr_equal(store_find(scan.store, &scan.name), node);
     assert_true(records_each_visible(node, see_visible, &visible));
     assert_int_equal(store_visible_count(node), visible.count);
     check_counts(node, &visible);

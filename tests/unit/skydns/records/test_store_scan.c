@@ -24,7 +24,7 @@ static const struct store_node *scan_to(const struct store *store, const char *t
         unsigned at = labels.offsets[labels.count - 1 - i];
         struct dname end = {.len = (uint8_t)(name.len - at)};
         memcpy(end.wire, name.wire + at, end.len);
-        assert_ptr_equal(scan.passed[i], store_find(store, &end, NULL));
+        assert_ptr_equal(scan.passed[i], store_find(store, &end));
     }
     return scan.node;
 }
@@ -32,7 +32,7 @@ static const struct store_node *scan_to(const struct store *store, const char *t
 static const struct store_node *store_scan_look_up(const struct store *store, const char *text)
 {
     struct dname name = fixture_name(text);
-    return store_find(store, &name, NULL);
+    return store_find(store, &name);
 }
 
 UNIT_TEST(test_scans_end_where_look_ups_do)

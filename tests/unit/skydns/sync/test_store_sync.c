@@ -139,7 +139,7 @@ static int64_t store_sync_seen(const struct fixture *f, const char *text)
     assert_true(dname_from_text(slice_str(text), &name));
     const struct store *store = publisher_enter(f->reader);
     if (store) {
-        const struct store_node *node = store_find(store, &name, NULL);
+        const struct store_node *node = store_find(store, &name);
         const struct store_record *record = node ? store_node_record(node) : NULL;
         revision = record ? record->mod_revision : 0;
     }

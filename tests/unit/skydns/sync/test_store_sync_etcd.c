@@ -119,7 +119,7 @@ static const char *store_sync_etcd_address(const struct fixture *f, const char *
     assert_true(dname_from_text(slice_str(text), &name));
     const struct store *store = publisher_enter(f->reader);
     if (store) {
-        const struct store_node *node = store_find(store, &name, NULL);
+        const struct store_node *node = store_find(store, &name);
         const struct store_record *record = node ? store_node_record(node) : NULL;
         struct ip ip = record ? store_record_ip(record) : (struct ip){0};
         result = ip.family_bytes ? ip_format(&ip, printed) : "";

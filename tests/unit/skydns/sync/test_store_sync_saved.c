@@ -197,7 +197,7 @@ static int64_t store_sync_saved_seen(const char *text)
     int64_t revision = -1;
     const struct store *store = publisher_enter(reader);
     if (store) {
-        const struct store_node *node = store_find(store, &name, NULL);
+        const struct store_node *node = store_find(store, &name);
         const struct store_record *record = node ? store_node_record(node) : NULL;
         revision = record ? record->mod_revision : 0;
     }
