@@ -470,31 +470,35 @@ static bool save_head(const struct range *range, struct buf *out)
     return is_known;
 }
 
-void client_marks_save_records(const struct client_marks *marks, struct buf *out)
+/* Appends the keys of this kind, which has a section of its own, of all domains. */
+static void save_kind(const struct client_marks *marks, unsigned kind, struct buf *out)
 {
-    if (!has_any_record(marks)) {
-        return;
-    }
     buf_append_u8(out, (uint8_t)marks->domains.count);
     for (size_t i = 0; i < marks->domains.count; i++) {
-        const struct range *range = &domain_at(marks, i)->ranges[RANGE_RECORD];
-        if (save_head(range, out)) {
+        const struct range *range = &domain_at(marks, i)->ranges[kind];
+        const bool is_known = save_head(range, out);
+        if (is_known && kind == RANGE_RECORD) {
             record_keys_save(&range->records, out);
+        } else if (is_known) {
+            topology_keys_save(&range->topology, out);
         }
+    }
+    if (out->failed) {
+        buf_clear(out);
+    }
+}
+
+void client_marks_save_records(const struct client_marks *marks, struct buf *out)
+{
+    if (has_any_record(marks)) {
+        save_kind(marks, RANGE_RECORD, out);
     }
 }
 
 void client_marks_save_topology(const struct client_marks *marks, struct buf *out)
 {
-    if (!marks->wants_topology || topology_count(client_index_topology(marks->config.index)) == 0) {
-        return;
-    }
-    buf_append_u8(out, (uint8_t)marks->domains.count);
-    for (size_t i = 0; i < marks->domains.count; i++) {
-        const struct range *range = &domain_at(marks, i)->ranges[RANGE_TOPOLOGY];
-        if (save_head(range, out)) {
-            topology_keys_save(&range->topology, out);
-        }
+    if (marks->wants_topology && topology_count(client_index_topology(marks->config.index)) > 0) {
+        save_kind(marks, RANGE_TOPOLOGY, out);
     }
 }
 

@@ -83,8 +83,8 @@ void client_marks_free(struct client_marks *marks); /* NULL is fine; tells nothi
 /* Appends what was told last. Returns false, and appends nothing, if something is not known yet. */
 bool client_marks_save(const struct client_marks *marks, struct buf *out) MUST_CHECK;
 
-/* Appends the client records that were told last; nothing if there are none. A domain whose records
- * are not known is saved so. */
+/* Appends the client records that were told last; nothing if there are none, or they exceed the
+ * buffer's limit: etcd has them all. A domain whose records are not known is saved so. */
 void client_marks_save_records(const struct client_marks *marks, struct buf *out);
 
 /* Does the same for topology keys. */

@@ -99,21 +99,16 @@ static struct claim claim_in(const struct client_pods_domain *domain, const stru
     return client_pods_claim_of(domain, store_find_record(store, name), ns);
 }
 
-static void client_pods_add(struct client_pods *pods, const struct claim *claim)
+/* Adds what the claim says to the index, or takes it back. */
+static void apply_claim(const struct client_pods *pods, const struct claim *claim, bool is_there)
 {
-    if (claim->ip.family_bytes > 0 && claim->ns.len > 0) {
-        client_index_add(pods->index, &claim->ip, claim->ns);
-    } else if (claim->ip.family_bytes > 0) {
-        client_index_bar(pods->index, &claim->ip);
+    if (claim->ip.family_bytes == 0) {
+        return;
     }
-}
-
-static void client_pods_take_back(struct client_pods *pods, const struct claim *claim)
-{
-    if (claim->ip.family_bytes > 0 && claim->ns.len > 0) {
-        client_index_remove(pods->index, &claim->ip, claim->ns);
-    } else if (claim->ip.family_bytes > 0) {
-        client_index_unbar(pods->index, &claim->ip);
+    if (claim->ns.len > 0) {
+        (is_there ? client_index_add : client_index_remove)(pods->index, &claim->ip, claim->ns);
+    } else {
+        (is_there ? client_index_bar : client_index_unbar)(pods->index, &claim->ip);
     }
 }
 
@@ -157,8 +152,8 @@ static void follow_name(struct client_pods *pods, const struct store *store, str
     struct claim before = claim_in(domain, pods->store, &name, ns);
     struct claim now = claim_in(domain, store, &name, ns);
     if (!ip_equal(&before.ip, &now.ip)) {
-        client_pods_take_back(pods, &before);
-        client_pods_add(pods, &now);
+        apply_claim(pods, &before, false);
+        apply_claim(pods, &now, true);
     }
 }
 
@@ -209,7 +204,7 @@ static void read_node(const struct reading *reading, const struct store_node *no
 {
     struct claim claim =
         client_pods_claim_of(reading->domain, store_node_record(node), reading->ns);
-    client_pods_add(reading->pods, &claim);
+    apply_claim(reading->pods, &claim, true);
 }
 
 static bool read_leaf(void *data, const struct store_node *node)

@@ -26,9 +26,6 @@ struct clients {
     bool is_confirmed;         /* the records are etcd's of this process */
     size_t domain_count;
     struct dname domains[ENGINE_ZONES_MAX];
-    struct buf saved;
-    struct buf saved_records;
-    struct buf saved_topology;
 };
 
 static void retire_block(void *data, void *block, void (*fn)(void *block))
@@ -45,12 +42,6 @@ struct clients *clients_new(const struct clients_config *config)
     clients->index =
         client_index_new(&(struct client_index_config){.retire = retire_block, .data = clients});
     client_pods_init(&clients->pods, clients->index);
-    buf_init(&clients->saved, SIZE_MAX);
-    buf_append_slice(&clients->saved, config->saved);
-    buf_init(&clients->saved_records, SIZE_MAX);
-    buf_append_slice(&clients->saved_records, config->saved_records);
-    buf_init(&clients->saved_topology, SIZE_MAX);
-    buf_append_slice(&clients->saved_topology, config->saved_topology);
     return clients;
 }
 
@@ -60,9 +51,6 @@ void clients_free(struct clients *clients)
         client_marks_free(clients->marks);
         client_pods_fini(&clients->pods);
         client_index_free(clients->index);
-        buf_fini(&clients->saved);
-        buf_fini(&clients->saved_records);
-        buf_fini(&clients->saved_topology);
         free(clients);
     }
 }
@@ -192,18 +180,12 @@ void clients_save_records(const struct clients *clients, struct buf *out)
     if (clients->marks) {
         client_marks_save_records(clients->marks, out);
     }
-    if (out->failed) {
-        buf_clear(out);
-    }
 }
 
 void clients_save_topology(const struct clients *clients, struct buf *out)
 {
     if (clients->marks) {
         client_marks_save_topology(clients->marks, out);
-    }
-    if (out->failed) {
-        buf_clear(out);
     }
 }
 
@@ -218,9 +200,9 @@ static void open_marks(struct clients *clients)
         .stale_max_ms = config->stale_max_ms,
         .broken = config->broken,
         .index = clients->index,
-        .saved = buf_slice(&clients->saved),
-        .saved_records = buf_slice(&clients->saved_records),
-        .saved_topology = buf_slice(&clients->saved_topology),
+        .saved = config->saved,
+        .saved_records = config->saved_records,
+        .saved_topology = config->saved_topology,
         .owner = clients,
     });
 }
@@ -267,12 +249,8 @@ void clients_set(struct clients *clients, bool is_on, const struct dname *domain
         }
         client_marks_set_domains(clients->marks, domains, count); /* all is read */
     }
-    buf_fini(&clients->saved);
-    buf_init(&clients->saved, 0);
-    buf_fini(&clients->saved_records);
-    buf_init(&clients->saved_records, 0);
-    buf_fini(&clients->saved_topology);
-    buf_init(&clients->saved_topology, 0);
+    clients->config.saved = clients->config.saved_records = clients->config.saved_topology =
+        slice_of(NULL, 0);
 }
 
 const struct client_index *clients_index(const struct clients *clients)

@@ -35,7 +35,7 @@ struct clients_config {
     struct publisher *publisher; /* borrowed */
     struct broken_table *broken; /* borrowed */
     int64_t stale_max_ms;
-    struct slice saved; /* of clients_save, checked; copied; for the first clients_set alone */
+    struct slice saved; /* of clients_save, checked; borrowed until the first clients_set ends */
     struct slice saved_records;  /* likewise, of clients_save_records, */
     struct slice saved_topology; /* and of clients_save_topology */
     bool is_from_snapshot;
@@ -83,8 +83,7 @@ void clients_remember_broken(struct clients *clients);
  * known yet. */
 bool clients_save(const struct clients *clients, struct buf *out) MUST_CHECK;
 
-/* Do the same for client records and topology keys (client_marks_internal.h). If they exceed the
- * limit of the buffer, append nothing: etcd has them all. */
+/* Do the same for client records and topology keys (client_marks_internal.h). */
 void clients_save_records(const struct clients *clients, struct buf *out);
 void clients_save_topology(const struct clients *clients, struct buf *out);
 

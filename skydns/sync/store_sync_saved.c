@@ -119,14 +119,6 @@ bool store_sync_save(const struct store_sync *sync, struct snapshot_image *image
 
 /* ---- Starting ---- */
 
-static bool store_sync_saved_check(bool is_saved, const char *what, struct err *err)
-{
-    if (!is_saved) {
-        err_set(err, ERR_SYNTAX, "its %s make no sense", what);
-    }
-    return is_saved;
-}
-
 static struct slice store_sync_saved_section(const struct snapshot_content *content,
                                              enum snapshot_section which)
 {
@@ -135,35 +127,31 @@ static struct slice store_sync_saved_section(const struct snapshot_content *cont
 
 bool store_sync_can_start(const struct snapshot_content *content, struct err *err)
 {
-    return store_sync_saved_check(content->header.revision > 0 && content->header.heard_ms > 0,
-                                  "revision and time", err) &&
-           store_sync_saved_check(
-               config_value_is_saved(store_sync_saved_section(content, SNAPSHOT_CONFIG)),
-               "settings", err) &&
-           store_sync_saved_check(
-               etcd_mirror_is_saved(store_sync_saved_section(content, SNAPSHOT_MIRROR)),
-               "marks of etcd's data set", err) &&
-           store_sync_saved_check(
-               store_keys_is_saved(store_sync_saved_section(content, SNAPSHOT_STORE_KEYS)),
-               "store keys", err) &&
-           store_sync_saved_check(
-               lease_table_is_saved(store_sync_saved_section(content, SNAPSHOT_LEASES)), "leases",
-               err) &&
-           store_sync_saved_check(
-               broken_is_saved(store_sync_saved_section(content, SNAPSHOT_BROKEN)), "unusable keys",
-               err) &&
-           store_sync_saved_check(
-               client_marks_is_saved(store_sync_saved_section(content, SNAPSHOT_CLIENTS)),
-               "addresses of nodes and visible namespaces", err) &&
-           store_sync_saved_check(client_marks_are_records_saved(
-                                      store_sync_saved_section(content, SNAPSHOT_CLIENT_RECORDS)),
-                                  "client records", err) &&
-           store_sync_saved_check(
-               client_marks_is_topology_saved(store_sync_saved_section(content, SNAPSHOT_TOPOLOGY)),
-               "zones of addresses", err) &&
-           store_sync_saved_check(
-               revision_marks_is_saved(store_sync_saved_section(content, SNAPSHOT_MARKS)),
-               "times of revisions", err);
+    static const struct {
+        enum snapshot_section section;
+        bool (*is_saved)(struct slice saved);
+        const char *what;
+    } checks[] = {
+        {SNAPSHOT_CONFIG, config_value_is_saved, "settings"},
+        {SNAPSHOT_MIRROR, etcd_mirror_is_saved, "marks of etcd's data set"},
+        {SNAPSHOT_STORE_KEYS, store_keys_is_saved, "store keys"},
+        {SNAPSHOT_LEASES, lease_table_is_saved, "leases"},
+        {SNAPSHOT_BROKEN, broken_is_saved, "unusable keys"},
+        {SNAPSHOT_CLIENTS, client_marks_is_saved, "addresses of nodes and visible namespaces"},
+        {SNAPSHOT_CLIENT_RECORDS, client_marks_are_records_saved, "client records"},
+        {SNAPSHOT_TOPOLOGY, client_marks_is_topology_saved, "zones of addresses"},
+        {SNAPSHOT_MARKS, revision_marks_is_saved, "times of revisions"},
+    };
+    const struct snapshot_header *header = &content->header;
+    const char *wrong = header->revision > 0 && header->heard_ms > 0 ? NULL : "revision and time";
+    for (size_t i = 0; i < ARRAY_LEN(checks) && !wrong; i++) {
+        const struct slice saved = store_sync_saved_section(content, checks[i].section);
+        wrong = checks[i].is_saved(saved) ? NULL : checks[i].what;
+    }
+    if (wrong) {
+        err_set(err, ERR_SYNTAX, "its %s make no sense", wrong);
+    }
+    return !wrong;
 }
 
 bool store_sync_load(struct store_sync *sync, const struct snapshot_content *content)
