@@ -70,11 +70,6 @@ static struct config_refusals skydns_refusals(const void *data)
     return now;
 }
 
-static size_t unusable_keys(const void *live)
-{
-    return live_config_unusable_keys(live);
-}
-
 static int64_t certificate_ends(const void *certificate)
 {
     return certificate_not_after_s(certificate);
@@ -119,13 +114,15 @@ void program_complete_status(struct program *p)
 void program_set_status(struct program *p)
 {
     const struct explainer_sources explained = {
+        .sync = p->sync,
+        .publisher = p->publisher,
+        .resolver = answering_resolver(p->answering),
         .outage = &p->outage,
         .rates = answering_rate_limit(p->answering),
         .namespace_rates = answering_namespace_rate(p->answering),
         .feed = p->feed,
         .serials = transfer_source_origin,
     };
-    const struct engine_config *config = publisher_newest_config(p->publisher);
     p->status = (struct metrics_sources){
         .refusals = skydns_refusals,
         .settings = p,
@@ -133,8 +130,6 @@ void program_set_status(struct program *p)
         .documents = p,
         .certificate_ends = p->certificate ? certificate_ends : NULL,
         .certificate = p->certificate,
-        .dnssec_unusable = unusable_keys,
-        .dnssec_files = p->live,
         .streams = answering_streams(p->answering),
         .transfers = answering_transfers(p->answering),
         .dnstap = answering_dnstap(p->answering),
@@ -149,7 +144,7 @@ void program_set_status(struct program *p)
         .watch = p->status.watch,
         .past = p->status.past,
         .tap = answering_tap(p->answering),
-        .explainer = p->options.has_http ? explainer_new(config, &explained) : NULL,
+        .explainer = p->options.has_http ? explainer_new(&explained) : NULL,
         .etcd = p->etcd,
         .outage = &p->outage,
         .followed = &p->followed,

@@ -368,11 +368,6 @@ void live_config_signing(const struct live_config *live, const struct dname *zon
     dnssec_files_text(live->dnssec, zone, out);
 }
 
-size_t live_config_unusable_keys(const struct live_config *live)
-{
-    return dnssec_files_unusable(live->dnssec);
-}
-
 struct config_refusals live_config_refusals(const struct live_config *live)
 {
     return (struct config_refusals){
@@ -383,6 +378,7 @@ struct config_refusals live_config_refusals(const struct live_config *live)
         .cookies = secret_file_is_refused(live->cookies),
         .tsig = secret_file_is_refused(live->tsig),
         .dnssec = dnssec_files_is_refused(live->dnssec),
+        .unusable_keys = dnssec_files_unusable(live->dnssec),
     };
 }
 

@@ -52,14 +52,15 @@ struct live_config_config {
 
 /* Sources whose newest settings cannot be used, so that older ones stay in force. */
 struct config_refusals {
-    bool etcd;        /* /skydns/config */
-    bool kube2sky;    /* a document that kube2sky writes to etcd */
-    bool file;        /* -config */
-    bool hosts;       /* a file of -hosts */
-    bool cookies;     /* -cookie-secret */
-    bool tsig;        /* -tsig-keys */
-    bool dnssec;      /* -dnssec, or the document's */
-    bool certificate; /* -cert, -key, -client-ca or -tls-ticket-keys */
+    bool etcd;            /* /skydns/config */
+    bool kube2sky;        /* a document that kube2sky writes to etcd */
+    bool file;            /* -config */
+    bool hosts;           /* a file of -hosts */
+    bool cookies;         /* -cookie-secret */
+    bool tsig;            /* -tsig-keys */
+    bool dnssec;          /* -dnssec, or the document's */
+    bool certificate;     /* -cert, -key, -client-ca or -tls-ticket-keys */
+    size_t unusable_keys; /* of -dnssec, whose files cannot be used */
 };
 
 struct live_config *live_config_new(const struct live_config_config *config);
@@ -99,10 +100,9 @@ const struct options *live_config_options(const struct live_config *live);
 /* Returns the refused sources. After _begin. */
 struct config_refusals live_config_refusals(const struct live_config *live);
 
-/* Append the names of the keys that sign a zone, with commas between (nothing if none does), and
- * return the number of keys whose files cannot be used. After _begin. */
+/* Appends the names of the keys that sign a zone, with commas between; nothing if none does. After
+ * _begin. */
 void live_config_signing(const struct live_config *live, const struct dname *zone, struct buf *out);
-size_t live_config_unusable_keys(const struct live_config *live);
 
 /* Takes etcd's current document; `value.ptr` NULL: none. An unusable one is logged and changes
  * nothing. */

@@ -12,9 +12,9 @@
 #include "skydns/external/hosts_table.h"
 #include "skydns/sync/store_sync.h"
 
-struct explainer *explainer_new(const struct engine_config *config,
-                                const struct explainer_sources *sources)
+struct explainer *explainer_new(const struct explainer_sources *sources)
 {
+    const struct engine_config *config = publisher_newest_config(sources->publisher);
     struct explainer *e = xcalloc(1, sizeof(*e));
     e->sources = *sources;
     e->answer = answer_new(config);
@@ -49,7 +49,7 @@ static size_t explain_upstreams(struct explainer *e, const struct external_quest
 static void explain_servers(struct explainer *e, struct explain_external *x)
 {
     if (!e->past) {
-        explain_external_servers(e->resolver, x);
+        explain_external_servers(e->sources.resolver, x);
     }
 }
 
@@ -103,7 +103,7 @@ static bool explain_is_late(void *data)
 
 /* Builds the answer as for a client's query, but without asking upstreams: what they would say
  * stays open. */
-static enum engine_verdict skydns_explain_build(struct explainer *e)
+static enum engine_verdict explain_build_answer(struct explainer *e)
 {
     struct external_answer not_asked[ENGINE_EXTERNAL_MAX];
     struct answer_input input = {
@@ -169,15 +169,15 @@ static struct dname name_meant(const struct explainer *e)
 static void explain_version(struct explainer *e)
 {
     int64_t heard_ms;
-    e->result.prefix = store_sync_prefix(e->sync);
+    e->result.prefix = store_sync_prefix(e->sources.sync);
     e->result.revision = e->store ? store_revision(e->store) : 0;
     e->result.past = e->past;
-    e->result.recent = store_sync_recent(e->sync);
-    e->result.etcd = explain_etcd(e->sync, e->sources.outage);
+    e->result.recent = store_sync_recent(e->sources.sync);
+    e->result.etcd = explain_etcd(e->sources.sync, e->sources.outage);
     if (e->past) {
         return;
     }
-    e->result.is_from_snapshot = store_sync_is_from_snapshot(e->sync, &heard_ms);
+    e->result.is_from_snapshot = store_sync_is_from_snapshot(e->sources.sync, &heard_ms);
     if (e->result.is_from_snapshot && clock_wall_s() > heard_ms / 1000) {
         e->result.snapshot_age_s = clock_wall_s() - heard_ms / 1000;
     }
@@ -188,7 +188,7 @@ static enum engine_verdict explain_answer(struct explainer *e, struct dname *ret
 {
     e->result.external = (struct explain_external){.source = EXPLAIN_FROM_HERE};
     e->result.external_count = 0;
-    enum engine_verdict verdict = skydns_explain_build(e);
+    enum engine_verdict verdict = explain_build_answer(e);
     *ret_meant = name_meant(e);
     e->result.plan = verdict == ENGINE_REPLY ? answer_get_plan(e->answer) : NULL;
     explain_elsewhere(e, verdict, ret_meant);
@@ -220,7 +220,7 @@ static void explain_signed(struct explainer *e)
 /* ---- The search list ---- */
 
 /* Explains the serial of the first SOA, which answers a question about it. */
-static void pages_skydns_explain_serial(struct explainer *e)
+static void explain_soa_serial(struct explainer *e)
 {
     const struct answer_plan *plan = e->result.plan;
     struct explain_serial *serial = &e->result.serial;
@@ -276,7 +276,7 @@ enum explain_outcome explain_try(struct explainer *e, const struct dname *name)
 
 /* Tries candidate names in their order. Afterwards, the question is about the one that answers, or
  * about the first if none does. */
-static void skydns_explain_scan(struct explainer *e)
+static void explain_candidates(struct explainer *e)
 {
     struct explain_asking_client *who = &e->result.who;
     for (size_t i = 0; i < who->path.count && !who->has_answer; i++) {
@@ -324,7 +324,7 @@ static bool explain_finds(struct explainer *e, const struct dname *name, uint16_
 }
 
 /* Returns whether the client would get records: not if upstreams decide that. */
-static bool skydns_explain_resolves(void *data, const struct dname *name)
+static bool explain_resolves(void *data, const struct dname *name)
 {
     const struct probe *probe = data;
     const struct explain_asking_client *who = &probe->e->result.who;
@@ -339,12 +339,12 @@ size_t explain_similar(struct explainer *e, const struct dname *name, uint16_t t
     if (e->past) {
         return 0; /* its version has not the names beside this one */
     }
-    return skydns_explain_near(
+    return explain_near_names(
         &(struct explain_near_case){.store = e->store,
                                     .config = e->config,
                                     .name = name,
                                     .space = client_space_label(e->result.who.view.space),
-                                    .resolves = skydns_explain_resolves,
+                                    .resolves = explain_resolves,
                                     .data = &probe},
         near);
 }
@@ -363,21 +363,20 @@ static bool explain_is_useful(void *data, const struct dname *name)
     return is_useful;
 }
 
-bool explain_nearest(struct explainer *e, const struct store_sync *sync,
-                     const struct engine_config *config, const struct dname *name,
-                     struct slice space, struct dname *ret_near)
+bool explainer_nearest(struct explainer *e, const struct dname *name, struct slice space,
+                       struct dname *ret_near)
 {
     struct dname near[EXPLAIN_NEAR_MAX];
-    e->store = store_sync_store(sync);
-    e->config = config;
-    answer_configure(e->probe, config);
+    e->store = store_sync_store(e->sources.sync);
+    e->config = publisher_newest_config(e->sources.publisher);
+    answer_configure(e->probe, e->config);
     const struct explain_near_case c = {.store = e->store,
-                                        .config = config,
+                                        .config = e->config,
                                         .name = name,
                                         .space = space,
                                         .resolves = explain_is_useful,
                                         .data = e};
-    if (!e->store || skydns_explain_near(&c, near) == 0) {
+    if (!e->store || explain_near_names(&c, near) == 0) {
         return false;
     }
     *ret_near = near[0];
@@ -439,16 +438,13 @@ static int explain_read_query(const struct engine_config *config, const struct e
 
 /* Begins an explanation. scan_max limits the subtree scans that are made here; 0: none are, but
  * those of the past, within its own limit. */
-static int skydns_explain_begin(struct explainer *e, const struct store_sync *sync,
-                                const struct resolver *resolver, const struct engine_config *config,
-                                const struct explain_query *query, unsigned scan_max,
-                                struct err *err)
+static int explainer_begin(struct explainer *e, const struct explain_query *query,
+                           unsigned scan_max, struct err *err)
 {
     const struct explain_past *past = query->past;
-    e->sync = sync;
-    e->resolver = resolver;
+    const struct engine_config *config = publisher_newest_config(e->sources.publisher);
     e->past = past;
-    e->store = past ? past->store : store_sync_store(sync);
+    e->store = past ? past->store : store_sync_store(e->sources.sync);
     e->config = config;
     e->may_scan = past || scan_max > 0; /* no other thread has the past's records */
     e->scan_steps = (scan_max > 0 ? scan_max : EXPLAIN_PAST_SCAN_MAX) / EXPLAIN_STEP_RECORDS;
@@ -492,21 +488,20 @@ int explain_names_of(const struct engine_config *config, const struct explain_qu
     return 0;
 }
 
-int explain_page_write(struct explainer *e, const struct store_sync *sync,
-                       const struct resolver *resolver, const struct engine_config *config,
-                       const struct explain_query *query, const struct explanation **ret,
-                       struct err *err)
+int explainer_explain(struct explainer *e, const struct explain_query *query,
+                      const struct explanation **ret, struct err *err)
 {
     struct dname meant;
-    int r = skydns_explain_begin(e, sync, resolver, config, query, 0, err);
+    int r = explainer_begin(e, query, 0, err);
     if (r < 0) {
         return r;
     }
+    const struct engine_config *config = e->config;
     answer_configure(e->probe, config);
     if (!e->past) {
         explain_search(e, query->name);
     }
-    skydns_explain_scan(e);
+    explain_candidates(e);
     enum engine_verdict verdict = explain_answer(e, &meant);
     /* An alias leaves out what the Service that it leads to does. */
     e->result.who.far_count = answer_get_far(e->answer);
@@ -518,7 +513,7 @@ int explain_page_write(struct explainer *e, const struct store_sync *sync,
     if (e->store && !e->past) {
         e->result.level_count = explain_tree(e->store, &meant, e->result.levels);
         explain_signed(e);
-        pages_skydns_explain_serial(e);
+        explain_soa_serial(e);
     }
     explain_domain(e, &meant);
     explain_asking_client_hidden(&e->view, &meant, &e->result.who);
@@ -540,17 +535,16 @@ int explain_page_write(struct explainer *e, const struct store_sync *sync,
     return 0;
 }
 
-int explain_now(struct explainer *e, const struct store_sync *sync, const struct resolver *resolver,
-                const struct engine_config *config, const struct explain_query *query,
-                const struct explanation **ret, struct err *err)
+int explainer_answer(struct explainer *e, const struct explain_query *query,
+                     const struct explanation **ret, struct err *err)
 {
     struct dname meant;
-    int r = skydns_explain_begin(e, sync, resolver, config, query, EXPLAIN_NOW_SCAN_MAX, err);
+    int r = explainer_begin(e, query, EXPLAIN_NOW_SCAN_MAX, err);
     if (r < 0) {
         return r;
     }
     (void)explain_answer(e, &meant); /* its plan, or where it is from, tells */
-    e->result.zone = engine_config_zone(config, &meant);
+    e->result.zone = engine_config_zone(e->config, &meant);
     (void)explain_find_keys(e);
     e->may_scan = false;
     if (e->scan_steps == 0) {

@@ -16,6 +16,7 @@
 
 struct explainer;
 struct outage;
+struct publisher;
 struct namespace_rate;
 struct rate_limit;
 struct recent_changes;
@@ -151,17 +152,19 @@ struct explanation {
     struct dname near[EXPLAIN_NEAR_MAX];
 };
 
-/* Says what to ask beside the records; borrowed, each may be NULL. */
+/* Sources of explanations; borrowed, and all but the first two may be NULL. */
 struct explainer_sources {
-    const struct outage *outage;    /* else etcd counts as there */
-    const struct rate_limit *rates; /* else nothing is said of what clients have left */
+    const struct store_sync *sync;
+    const struct publisher *publisher; /* whose newest configuration is in force */
+    const struct resolver *resolver;   /* else nothing is said of upstreams' states */
+    const struct outage *outage;       /* else etcd counts as there */
+    const struct rate_limit *rates;    /* else nothing is said of what clients have left */
     const struct namespace_rate *namespace_rates;
     const struct transfer_source *feed; /* what `serials` asks; else all are of the hour */
     struct serial_origin (*serials)(const struct transfer_source *feed, const struct dname *apex);
 };
 
-struct explainer *explainer_new(const struct engine_config *config,
-                                const struct explainer_sources *sources);
+struct explainer *explainer_new(const struct explainer_sources *sources);
 void explainer_free(struct explainer *explainer); /* NULL is fine */
 
 /* Version of an earlier revision, which an explanation is about instead of the newest. What is of
@@ -194,20 +197,16 @@ int explain_names_of(const struct engine_config *config, const struct explain_qu
                      struct dname ret_names[SEARCH_LIST_NAMES_MAX], size_t *ret_count,
                      uint16_t *ret_type, struct err *err) MUST_CHECK;
 
-/* Writes the page, by the configuration in force. ERR_USAGE: an invalid name, type or address. */
-int explain_page_write(struct explainer *explainer, const struct store_sync *sync,
-                       const struct resolver *resolver, const struct engine_config *config,
-                       const struct explain_query *query, const struct explanation **ret,
-                       struct err *err) MUST_CHECK;
+/* Explains by the configuration in force. ERR_USAGE: an invalid name, type or address. */
+int explainer_explain(struct explainer *explainer, const struct explain_query *query,
+                      const struct explanation **ret, struct err *err) MUST_CHECK;
 
-/* Writes the answer alone, without what led to it, for /watch: the name is taken as it is, no
+/* Makes the answer alone, without what led to it, for /watch: the name is taken as it is, no
  * search list applies, and subtree scans are made here. ERR_USAGE, too: they need more than
  * EXPLAIN_NOW_SCAN_MAX records; or neither a domain of ours nor a key of etcd has the name. */
 enum { EXPLAIN_NOW_SCAN_MAX = 16 * 1024, EXPLAIN_PAST_SCAN_MAX = 64 * 1024 };
-int explain_now(struct explainer *explainer, const struct store_sync *sync,
-                const struct resolver *resolver, const struct engine_config *config,
-                const struct explain_query *query, const struct explanation **ret,
-                struct err *err) MUST_CHECK;
+int explainer_answer(struct explainer *explainer, const struct explain_query *query,
+                     const struct explanation **ret, struct err *err) MUST_CHECK;
 
 /* Appends that answer: "status":"NOERROR","answer":[...]. (explain_page.c) */
 void explain_page_answer(const struct explanation *x, struct buf *out);
@@ -240,7 +239,7 @@ struct explain_etcd explain_etcd(const struct store_sync *sync, const struct out
 size_t explain_tree(const struct store *store, const struct dname *name,
                     struct explain_level levels[EXPLAIN_LEVELS_MAX]);
 
-/* Inputs of skydns_explain_near. */
+/* Inputs of explain_near_names. */
 struct explain_near_case {
     const struct store *store;
     const struct engine_config *config;
@@ -253,12 +252,11 @@ struct explain_near_case {
 /* Finds the likeliest name that may be meant instead of one that does not exist (lower case), as a
  * client of this namespace (empty: not known) may mean it, whatever it may see. Returns false if
  * there is none. */
-bool explain_nearest(struct explainer *explainer, const struct store_sync *sync,
-                     const struct engine_config *config, const struct dname *name,
-                     struct slice space, struct dname *ret_near);
+bool explainer_nearest(struct explainer *explainer, const struct dname *name, struct slice space,
+                       struct dname *ret_near);
 
 /* Finds names that may be meant and that resolve (explain_near.c), the likeliest first; returns how
  * many. Bounded: looks at 20,000 labels, asks about 32 names. */
-size_t skydns_explain_near(const struct explain_near_case *c, struct dname near[EXPLAIN_NEAR_MAX]);
+size_t explain_near_names(const struct explain_near_case *c, struct dname near[EXPLAIN_NEAR_MAX]);
 
 #endif

@@ -20,8 +20,6 @@ struct explainer {
     struct explanation result;
 
     /* State of the current explanation. */
-    const struct store_sync *sync;
-    const struct resolver *resolver;
     const struct explain_past *past; /* NULL: the present */
     const struct store *store;
     const struct engine_config *config;

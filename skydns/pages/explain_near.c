@@ -34,12 +34,12 @@ struct search {
 
 /* ---- Trying names ---- */
 
-static bool skydns_explain_near_is_over(const struct search *s)
+static bool near_search_is_over(const struct search *s)
 {
     return s->count >= s->limit || s->compared >= COMPARED_MAX || s->tried >= TRIED_MAX;
 }
 
-static bool skydns_explain_near_is_known(const struct search *s, const struct dname *name)
+static bool near_search_has(const struct search *s, const struct dname *name)
 {
     for (size_t i = 0; i < s->count; i++) {
         if (dname_equal(&s->near[i], name)) {
@@ -49,9 +49,9 @@ static bool skydns_explain_near_is_known(const struct search *s, const struct dn
     return dname_equal(s->c->name, name);
 }
 
-static void skydns_explain_near_offer(struct search *s, const struct dname *name)
+static void near_search_offer(struct search *s, const struct dname *name)
 {
-    if (skydns_explain_near_is_over(s) || skydns_explain_near_is_known(s, name)) {
+    if (near_search_is_over(s) || near_search_has(s, name)) {
         return;
     }
     s->tried++;
@@ -82,12 +82,12 @@ struct step {
 static void see_children(const struct store_node *node,
                          bool (*see)(void *data, const struct store_node *child), struct step *step)
 {
-    if (node && !skydns_explain_near_is_over(step->s)) {
+    if (node && !near_search_is_over(step->s)) {
         (void)store_each_child(node, see, step); /* stops when there is enough */
     }
 }
 
-static void skydns_explain_near_scan(const struct step *step, const struct store_node *node);
+static void near_search_scan(const struct step *step, const struct store_node *node);
 
 static void go_down(const struct step *step, const struct store_node *child, unsigned misspelled)
 {
@@ -95,7 +95,7 @@ static void go_down(const struct step *step, const struct store_node *child, uns
     next.left--;
     next.misspelled = misspelled;
     if (dname_prepend(&next.at, store_node_label(child))) {
-        skydns_explain_near_scan(&next, child);
+        near_search_scan(&next, child);
     }
 }
 
@@ -108,13 +108,13 @@ static bool see_similar(void *data, const struct store_node *child)
         is_similar(store_node_label(child), wanted, step->slips)) {
         go_down(step, child, step->misspelled - 1);
     }
-    return !skydns_explain_near_is_over(step->s);
+    return !near_search_is_over(step->s);
 }
 
-static void skydns_explain_near_scan(const struct step *step, const struct store_node *node)
+static void near_search_scan(const struct step *step, const struct store_node *node)
 {
     if (step->left == 0) {
-        skydns_explain_near_offer(step->s, &step->at);
+        near_search_offer(step->s, &step->at);
         return;
     }
     const struct store_node *same = store_child(node, step->own->labels[step->left - 1]);
@@ -133,9 +133,8 @@ static void try_spelled(struct search *s, const struct own *own, unsigned misspe
                         unsigned slips)
 {
     const struct store_node *node = store_find(s->c->store, &s->zone->domain);
-    for (unsigned i = 0; node && i <= misspelled && !skydns_explain_near_is_over(s); i++) {
-        skydns_explain_near_scan(&(struct step){s, own, own->count, i, slips, s->zone->domain},
-                                 node);
+    for (unsigned i = 0; node && i <= misspelled && !near_search_is_over(s); i++) {
+        near_search_scan(&(struct step){s, own, own->count, i, slips, s->zone->domain}, node);
     }
 }
 
@@ -196,7 +195,7 @@ static bool see_aunt(void *data, const struct store_node *aunt)
     const struct step *step = data;
     step->s->compared++;
     go_down(step, aunt, 0);
-    return !skydns_explain_near_is_over(step->s);
+    return !near_search_is_over(step->s);
 }
 
 static void try_cousins(struct search *s, const struct own *own)
@@ -326,7 +325,7 @@ static bool see_part(void *data, const struct store_node *child)
     if (is_part_of(label, wanted) || is_part_of(wanted, label)) {
         go_down(step, child, 0);
     }
-    return !skydns_explain_near_is_over(step->s);
+    return !near_search_is_over(step->s);
 }
 
 /* Tries redis-master for redis, and web for web-svc. */
@@ -359,8 +358,7 @@ static void try_all(struct search *s, const struct own *own)
 }
 
 /* Splits the name's labels before the last `domain_labels`; false: too many. */
-static bool skydns_explain_near_split(const struct dname *name, unsigned domain_labels,
-                                      struct own *ret)
+static bool near_search_split(const struct dname *name, unsigned domain_labels, struct own *ret)
 {
     struct dname_labels labels;
     dname_labels(name, &labels);
@@ -392,21 +390,20 @@ static void try_domain(struct search *s)
 {
     struct own own;
     for (unsigned count = s->zone->labels; count > 0; count--) {
-        if (ends_like(s->c->name, s->zone, count) &&
-            skydns_explain_near_split(s->c->name, count, &own)) {
+        if (ends_like(s->c->name, s->zone, count) && near_search_split(s->c->name, count, &own)) {
             try_spelled(s, &own, 1, 2);
             try_service(s, &own, 0);
             try_swapped(s, &own);
             return;
         }
     }
-    if (skydns_explain_near_split(s->c->name, 0, &own)) {
+    if (near_search_split(s->c->name, 0, &own)) {
         try_spelled(s, &own, 0, 1);
         try_service(s, &own, 0);
     }
 }
 
-size_t skydns_explain_near(const struct explain_near_case *c, struct dname near[EXPLAIN_NEAR_MAX])
+size_t explain_near_names(const struct explain_near_case *c, struct dname near[EXPLAIN_NEAR_MAX])
 {
     struct search s = {.c = c,
                        .near = near,
@@ -414,7 +411,7 @@ size_t skydns_explain_near(const struct explain_near_case *c, struct dname near[
                        .zone = engine_config_zone(c->config, c->name)};
     struct own own;
     if (s.zone) {
-        if (skydns_explain_near_split(c->name, s.zone->labels, &own)) {
+        if (near_search_split(c->name, s.zone->labels, &own)) {
             try_all(&s, &own);
         }
         return s.count;

@@ -105,8 +105,6 @@ struct metrics_sources {
     const void *documents;
     struct config_refusals (*refusals)(const void *settings); /* NULL: none */
     const void *settings;
-    size_t (*dnssec_unusable)(const void *files); /* keys of -dnssec; NULL: all are usable */
-    const void *dnssec_files;
     const struct dnstap *dnstap;                             /* NULL: none */
     struct metrics_snapshot (*snapshot)(const void *keeper); /* NULL: none */
     const void *keeper;

@@ -65,8 +65,8 @@ uint64_t metrics_dnssec_write(struct metrics_page *page, const struct metrics_so
 {
     const struct dnssec *dnssec = publisher_newest_config(sources->publisher)->dnssec;
     const struct dnssec_figures figures = dnssec_figures(dnssec);
-    size_t unusable =
-        sources->dnssec_unusable ? sources->dnssec_unusable(sources->dnssec_files) : 0;
+    const size_t unusable =
+        sources->refusals ? sources->refusals(sources->settings).unusable_keys : 0;
     if (dnssec) {
         write_signatures(page, &figures);
         write_waits(page, resolver_counts(sources->resolver));

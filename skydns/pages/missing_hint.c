@@ -192,7 +192,7 @@ void missing_hint_find(const struct metrics_sources *sources, const struct dname
         explain_existing(config, store, name, space, ret);
         return;
     }
-    if (explain_nearest(sources->explainer, sources->sync, config, name, space, &ret->near)) {
+    if (explainer_nearest(sources->explainer, name, space, &ret->near)) {
         ret->why = missing_why_of(zone, name, &ret->near);
     }
     const struct gone_name *departed = gone ? gone_names_find(gone, name) : NULL;

@@ -47,7 +47,7 @@ enum missing_why missing_why_of(const struct engine_zone *zone, const struct dna
                                 const struct dname *near);
 
 /* Explains a name of ours (lower case) that a client of this namespace (empty: not known) was
- * denied. Bounded: explain_nearest. */
+ * denied. Bounded: explainer_nearest. */
 void missing_hint_find(const struct metrics_sources *sources, const struct dname *name,
                        struct slice space, struct missing_hint *ret);
 

@@ -75,10 +75,7 @@ void status_explain(void *data, const struct http_request *request, struct http_
     const struct explanation *explanation;
     struct err err;
     const struct explain_query query = explain_page_query(request);
-    int r =
-        explain_page_write(sources->explainer, sources->sync, sources->resolver,
-                           publisher_newest_config(sources->publisher), &query, &explanation, &err);
-    if (r < 0) {
+    if (explainer_explain(sources->explainer, &query, &explanation, &err) < 0) {
         explain_page_refuse(&err, reply);
     } else {
         explain_page_reply(explanation, http_request_arg(request, "text") != NULL, reply);

@@ -48,8 +48,8 @@ static void past_explain_free(struct past_explain *explain)
 static void past_explain_write(struct past_explain *p, struct http_reply *reply)
 {
     const struct past_desk *desk = p->job.desk;
-    const struct engine_config *config = publisher_newest_config(desk->sources->publisher);
-    struct explainer *explainer = explainer_new(config, &(struct explainer_sources){0});
+    struct explainer *explainer = explainer_new(&(struct explainer_sources){
+        .sync = desk->sources->sync, .publisher = desk->sources->publisher});
     const struct explanation *explanation;
     struct err err;
     const struct explain_past past = {
@@ -60,8 +60,7 @@ static void past_explain_write(struct past_explain *p, struct http_reply *reply)
     };
     const struct explain_query query = {
         .name = p->name, .type = p->type, .client = p->client, .past = &past};
-    if (explain_page_write(explainer, desk->sources->sync, NULL, config, &query, &explanation,
-                           &err) < 0) {
+    if (explainer_explain(explainer, &query, &explanation, &err) < 0) {
         explain_page_refuse(&err, reply);
     } else {
         explain_page_reply(explanation, p->job.is_text, reply);

@@ -105,8 +105,7 @@ static int watch_page_answer(struct watch_page *page, const struct watch *watch,
     const struct explain_query query = {
         .name = watch->name, .type = watch->type, .client = watch->client};
     const struct explanation *x;
-    const int r = explain_now(sources->explainer, sources->sync, sources->resolver,
-                              publisher_newest_config(sources->publisher), &query, &x, err);
+    const int r = explainer_answer(sources->explainer, &query, &x, err);
     if (r == 0) {
         *ret_revision = x->revision;
         buf_clear(&page->answer);

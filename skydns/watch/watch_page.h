@@ -3,10 +3,10 @@
  *
  *     data: {"revision":1234,"status":"NOERROR","answer":["web.... 30 IN A 10.0.0.1"]}
  *
- * The answers are those of /explain (explain_now), as this client would get them; an answer that is
- * the same as the last one sent is no event. After each publication all streams are looked at, in
- * portions of WATCH_PORTION_US between which the loop goes on, and WATCH_GAP_MS after the last
- * look; so versions in between may have no event. Nothing runs while nothing changes.
+ * The answers are those of /explain (explainer_answer), as this client would get them; an answer
+ * that is the same as the last one sent is no event. After each publication all streams are looked
+ * at, in portions of WATCH_PORTION_US between which the loop goes on, and WATCH_GAP_MS after the
+ * last look; so versions in between may have no event. Nothing runs while nothing changes.
  *
  * A stream holds up no other: while a part waits to be sent nothing is added, and it gets the
  * newest answer once that is out. One that reads nothing for 10 s, or has more to send than there

@@ -114,8 +114,6 @@ static inline void bed_start(struct pages_bed *bed, const char *flags)
     bed_mirror_counts = (struct etcd_mirror_counts){0};
     bed_parse_flags(bed, flags);
     publisher_configure(bed->publisher, options_engine_config(&bed->options));
-    bed->explainer = explainer_new(publisher_newest_config(bed->publisher),
-                                   &(struct explainer_sources){.outage = &bed->outage});
     outage_init(&bed->outage, bed->loop, "etcd", bed->options.etcd_timeout_ms, "etcd is overdue");
     bed->followed.away_line = "etcd away";
     bed->followed.back_line = "etcd back";
@@ -131,6 +129,8 @@ static inline void bed_start(struct pages_bed *bed, const char *flags)
                                              .followed = &bed->followed,
                                              .wants_gone = true};
     bed->sync = store_sync_start(&config);
+    bed->explainer = explainer_new(&(struct explainer_sources){
+        .sync = bed->sync, .publisher = bed->publisher, .outage = &bed->outage});
 }
 
 static inline void bed_stop(struct pages_bed *bed)
@@ -193,8 +193,7 @@ static inline const struct explanation *bed_explain(struct pages_bed *bed, const
     const struct explanation *x = NULL;
     struct err err;
     const struct explain_query query = {.name = name, .type = type, .client = bed->client};
-    int r = explain_page_write(bed->explainer, bed->sync, NULL,
-                               publisher_newest_config(bed->publisher), &query, &x, &err);
+    int r = explainer_explain(bed->explainer, &query, &x, &err);
     if (r != 0) {
         fail_msg("%s %s: %s", name, type ? type : "", err.msg);
     }

@@ -450,10 +450,7 @@ UNIT_TEST_ON(test_questions_that_cannot_be_read, struct pages_bed *bed)
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         const struct explanation *x = NULL;
         struct err err;
-        assert_int_equal(explain_page_write(bed->explainer, bed->sync, NULL,
-                                            publisher_newest_config(bed->publisher), &rows[i].query,
-                                            &x, &err),
-                         ERR_USAGE);
+        assert_int_equal(explainer_explain(bed->explainer, &rows[i].query, &x, &err), ERR_USAGE);
         assert_null(x);
         assert_non_null(strstr(err.msg, rows[i].says));
     }
@@ -466,8 +463,7 @@ static int explain_alone(struct pages_bed *bed, const char *name, const char *ty
                          const struct explanation **ret, struct err *err)
 {
     const struct explain_query query = {.name = name, .type = type};
-    return explain_now(bed->explainer, bed->sync, NULL, publisher_newest_config(bed->publisher),
-                       &query, ret, err);
+    return explainer_answer(bed->explainer, &query, ret, err);
 }
 
 UNIT_TEST_ON(test_answers_alone, struct pages_bed *bed)

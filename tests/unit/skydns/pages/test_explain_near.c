@@ -1,4 +1,4 @@
-/* skydns_explain_near: which names are close enough to suggest. */
+/* explain_near_names: which names are close enough to suggest. */
 #include "skydns/pages/explain.h"
 #include "tests/support/skydns/fixture.h"
 #include "tests/support/unit_test.h"
@@ -29,7 +29,7 @@ static const char *near_text(struct fixture *f, const char *text, char out[TEXT_
                                         .name = &name,
                                         .resolves = explain_near_exists,
                                         .data = f};
-    size_t count = skydns_explain_near(&c, near);
+    size_t count = explain_near_names(&c, near);
     assert_in_range(count, 0, EXPLAIN_NEAR_MAX);
     for (size_t i = 0; i < count; i++) {
         (void)dname_to_text(&near[i], texts[i]);
@@ -154,7 +154,7 @@ UNIT_TEST(test_order)
                                         .name = &name,
                                         .resolves = explain_near_exists,
                                         .data = f};
-    assert_true(skydns_explain_near(&c, near) >= 2);
+    assert_true(explain_near_names(&c, near) >= 2);
     assert_true(dname_equal(&near[0], &first));
     assert_true(dname_equal(&near[1], &second));
     fixture_free(f);
@@ -187,7 +187,7 @@ UNIT_TEST(test_bounds)
                                         .resolves = counts_only,
                                         .data = &tried};
     name = fixture_name("service0000.cluster.local");
-    assert_int_equal(skydns_explain_near(&c, near), 0);
+    assert_int_equal(explain_near_names(&c, near), 0);
     assert_int_equal(tried, TRIED_MAX);
     fixture_free(f);
 }

@@ -670,10 +670,10 @@ static void sign_twice(struct dnssec *dnssec)
                      DNSSEC_SIGNED);
 }
 
-static size_t status_unusable(const void *files)
+static struct config_refusals refuse_two_keys(const void *settings)
 {
-    assert_string_equal(files, "files");
-    return 2;
+    assert_string_equal(settings, "settings");
+    return (struct config_refusals){.unusable_keys = 2};
 }
 
 /* Only if something is signed; but keys that keep it from being signed are told. */
@@ -700,8 +700,8 @@ UNIT_TEST_ON(test_metrics_of_dnssec, struct pages *p)
     assert_int_equal(dnssec_new(keys, ARRAY_LEN(keys), 100, &config->dnssec, &err), 0);
     sign_twice(config->dnssec);
     publisher_configure(p->bed.publisher, config);
-    p->sources.dnssec_unusable = status_unusable;
-    p->sources.dnssec_files = "files";
+    p->sources.refusals = refuse_two_keys;
+    p->sources.settings = "settings";
     for (size_t i = 0; i < ARRAY_LEN(lines); i++) {
         pages_status_expect(p, "/old/metrics", 200, lines[i]);
     }
