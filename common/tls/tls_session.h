@@ -1,8 +1,7 @@
 /* One TLS session on a connected non-blocking socket, of either side. It reads and writes as recv
  * and send do, so that a caller's buffers and events are those of plain TCP.
  *
- *     handshake steps (any one thread at a time) ──▶ read, write (the connection's thread) ──▶
- * close
+ *     handshake steps (any thread, one at a time) ──▶ read, write (the connection's) ──▶ close
  *
  * One thread at a time uses the session: handing it over needs the usual ordering (a lock or a
  * queue). The caller owns the socket. The process must ignore SIGPIPE. An idle session holds no

@@ -7,8 +7,7 @@
  * everybody else: clients that send less than their even share lose nothing, and those that send
  * more get even shares. A client alone gets the whole rate, but at most half of the burst at once.
  *
- *     burst  |= = = = a = = = =|= b =|. . . . . . free . . . . . .|   a may have no more than is
- * free
+ *     burst  |= = = = a = = = =|= b =|. . . . . . free . . . . . .|   a may have no more than that
  *
  * A client's part of the queue leaves in proportion to the parts of the others, as from a queue
  * that is served in order. No list of clients is needed for that, only its part and when it was

@@ -217,8 +217,6 @@ static void explain_signed(struct explainer *e)
     }
 }
 
-/* ---- The search list ---- */
-
 /* Explains the serial of the first SOA, which answers a question about it. */
 static void explain_soa_serial(struct explainer *e)
 {
@@ -239,6 +237,8 @@ static void explain_soa_serial(struct explainer *e)
         }
     }
 }
+
+/* ---- The search list ---- */
 
 static enum explain_outcome outcome_of_rcode(unsigned rcode, bool is_empty)
 {

@@ -110,8 +110,8 @@ void explain_asking_client_hidden(const struct view *view, const struct dname *n
     memcpy(client->hidden, space.ptr, space.len);
 }
 
-/* Lists the candidate names of a short name: those of the search list, then the name itself
- * (behaviour of `search` with `options ndots:5`, which the kubelet writes). */
+/* ---- The candidates of a short name: those of the search list, then the name itself, as
+ * resolvers do with `options ndots:5`, which the kubelet writes ---- */
 
 /* Dots from which a name is asked for first as it is. */
 enum { KUBELET_NDOTS = 5 };

@@ -1,4 +1,5 @@
-/* Explains what is at each label of a name. */
+/* Explains which keys of a name gave records, and why the others did not; then the names that these
+ * records lead to. */
 #include <stdlib.h>
 
 #include "common/base/xalloc.h"

@@ -1,7 +1,7 @@
 /* Prints an explanation as JSON for programs, or as text for people. The text is made from the same
  * JSON with a few more members. Main thread. */
-#ifndef SKYDNS_PAGES_EXPLAIN_PAGE_INTERNAL_H
-#define SKYDNS_PAGES_EXPLAIN_PAGE_INTERNAL_H
+#ifndef SKYDNS_PAGES_EXPLAIN_PAGE_H
+#define SKYDNS_PAGES_EXPLAIN_PAGE_H
 
 #include "common/base/buf.h"
 #include "common/http/http_server.h"

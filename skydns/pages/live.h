@@ -19,15 +19,13 @@ void live_free(struct live *live);
 
 void live_routes(struct live *live, struct http_route routes[LIVE_PAGE_ROUTES]);
 
-/* Writes the JSON of one event of /live. Main thread. */
-
 /* Limits the upstreams shown, those of the first zones: there may be 16,000, and an event has 256
  * KiB. */
 enum { LIVE_NAMESERVERS_MAX = 64 };
 
 enum { LIVE_CHANGES_MAX = 20 }; /* a screen of them */
 
-/* Appends one line, without newline. */
+/* Appends the JSON of one event of /live, one line without newline. */
 void skydns_live_figures_write(const struct metrics_sources *sources, const struct top_names *top,
                                struct buf *out);
 

@@ -12,10 +12,10 @@
  *   - An entry never counts more than there were, but for equal hashes: one new name in 2^29 takes
  *     another one's trace.
  *   - It counts less by what its trace had counted each time that it was lost before the name
- *     became an entry. While an hour's other names fill a quarter of the traces, that is 0, but
+ *     became an entry. While an hour's other names fill a quarter of the traces, none is lost, but
  *     with a chance below 0.1 % (of more than 8 in a set that has 2 on average). When more come,
- * the least counted of a set go first, the oldest of these: a name that is sampled again before
- *     half of MISSING_TRACES_MAX others were becomes an entry.
+ *     a set loses its least counted trace, of several the oldest. So a name that is sampled again
+ *     before half of MISSING_TRACES_MAX others were becomes an entry.
  *   - Samples of a trace are spread evenly over the time since its first: within 5 minutes of an
  *     hour, as are entries.
  *

@@ -6,8 +6,9 @@
  *     /readiness?strict     also 503 until etcd has confirmed the snapshot; while etcd has been
  *                           away for longer than -etcd-timeout, answers come from records it lost,
  *                           or a domain is incomplete
- *     /serving              200 while this process reads the sockets of its addresses: not before
- * it takes them over from another one, nor after it has handed them over /metrics metrics_table.h
+ *     /serving              200 while this process reads the sockets of its addresses, and not
+ *                           another skydns before or after it (handover.h)
+ *     /metrics              metrics_table.h
  *     /cache                all records and unusable keys: record_page_internal.h
  *     /search?q=            records by a part of their name, key or value: search_page_internal.h
  *     /clients              the busiest clients, and what search lists cost: client_figures.h
