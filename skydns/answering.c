@@ -104,7 +104,7 @@ static int answering_check_certificate(const struct answering *a, struct err *er
                        listen_transport_name(a->is_heard[ENGINE_TLS] ? ENGINE_TLS : ENGINE_HTTPS));
     }
     if (a->tls && !needs_one && !a->is_heard[ENGINE_GRPC]) {
-        log_warn("nothing here speaks TLS, so nobody sees the certificate; expected tls://, "
+        log_warn("no address speaks TLS, so the certificate is not used; expected tls://, "
                  "https:// or grpc:// in -addr",
                  LOG_STR("file", a->options.cert));
     }

@@ -72,8 +72,8 @@ const struct dnstap *answering_dnstap(const struct answering *answering);
 
 struct query_tap *answering_tap(struct answering *answering); /* for samples; borrowed */
 
-/* Returns the tables of clients of all threads that answer; borrowed. *ret_count 0: nobody reads
- * them. */
+/* Returns the tables of clients of all threads that answer; borrowed. *ret_count 0: they are not
+ * read. */
 struct client_counts *const *answering_clients(const struct answering *answering,
                                                size_t *ret_count);
 

@@ -4,7 +4,7 @@
  *
  * Each address has one UDP socket for each worker. Workers share a socket that came from another
  * process if there are fewer sockets than workers. Were there more, each would have a worker: a
- * socket that nobody reads would hold its share of the queries. */
+ * socket that is not read would hold its share of the queries. */
 #ifndef SKYDNS_ANSWERING_SOCKETS_H
 #define SKYDNS_ANSWERING_SOCKETS_H
 

@@ -69,7 +69,7 @@ struct http_pages {
     struct http_route prometheus_route;
     char *skydns_prefix;
     struct http_hosts hosts;
-    struct page_access access; /* of the pages; the metrics are for everybody */
+    struct page_access access; /* to the pages; the metrics have no limits */
 };
 
 static bool http_pages_is_our_name(const void *data, struct slice text)

@@ -118,7 +118,7 @@ static void skydns_on_visible(void *data, const struct visible_namespace *listed
     live_config_take_visible(p->live, listed, count);
 }
 
-/* Returns whether clients are known. Before there are records, nobody asks for them. */
+/* Returns whether clients are known. Before there are records, they are not needed. */
 static bool skydns_knows_clients(void *data, const struct dname *domain)
 {
     const struct program *p = data;

@@ -18,7 +18,7 @@ struct engine_config *transfer_config(const struct engine_config *published)
     config->is_for_transfers = true;
     config->settings = published->settings;
     config->settings.round_robin = false; /* one order of addresses */
-    config->settings.no_rec = false;      /* about clients' questions; nobody asks here */
+    config->settings.no_rec = false;      /* about clients' questions; here are none */
     config->settings.autopath = false;
     config->settings.any_is_hinfo = false;
     for (size_t i = 0; i < config->zone_count; i++) {

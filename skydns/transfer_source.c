@@ -32,7 +32,7 @@ struct base {
 
 struct transfer_source {
     struct transfer_source_config config;
-    struct writer_documents *keys; /* of the bases; NULL: nobody may transfer */
+    struct writer_documents *keys; /* of the bases; NULL: no client may transfer */
     size_t base_count;
     struct base bases[BASES_MAX];
     ev_prepare prepare;

@@ -1,6 +1,6 @@
 /* Feeds the transfers' thread: gives it each version of the record store, a configuration made for
  * transfers alone, and the serials that zones have at it; and unpins the versions that it has done
- * with. Main thread, on its loop; nothing happens while nobody may transfer.
+ * with. Main thread, on its loop; nothing happens while no client may transfer.
  *
  * A serial is a base, the revision of the zone's last change and the settings' part (serial.h),
  * modulo 2^32. The base is kube2sky's key `/kube2sky/<domain>/serial`, which grows from one etcd

@@ -24,7 +24,7 @@ void terminal_close(struct terminal *terminal);
 /* Returns the descriptor to poll for a signal; keys are on stdin. */
 int terminal_signal_fd(const struct terminal *terminal);
 
-/* Handles a signal: stops like any program on Ctrl-Z, and draws anew when it goes on. Returns true
+/* Handles a signal: stops like any program on Ctrl-Z, and redraws when it goes on. Returns true
  * if the program should end. */
 bool terminal_take_signal(struct terminal *terminal);
 

@@ -36,7 +36,7 @@ static void end_without_address(struct answer *a, bool is_over_limit)
     } else if (f->is_lacking) {
         answer_not_ready(a);
     } else if (f->is_open) {
-        return; /* nobody was asked */
+        return; /* no upstream was asked */
     } else if (f->unasked_count > 0) {
         answer_fail(a, DNS_RCODE_SERVFAIL, EDNS_ERROR_NOT_AUTHORITATIVE);
     } else if (!a->plan.answers.is_cut) {

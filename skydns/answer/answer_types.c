@@ -281,7 +281,7 @@ static bool has_address(const struct rr_list *list)
 }
 
 /* Decides about an answer without addresses. If an upstream failed for a target, or a target's zone
- * is incomplete, nobody knows whether there are addresses: SERVFAIL. A target that no upstream was
+ * is incomplete, it may have addresses: SERVFAIL. A target that no upstream was
  * asked about leaves its CNAME for the client to follow. */
 static void answer_no_address(struct answer *a)
 {

@@ -2,7 +2,7 @@
  * EDNS, and no more bytes than it accepts.
  *
  * AA is clear and RA set, whatever the upstream says, and AD is passed on only to clients that
- * understand it. Records are passed on with their names compressed anew (cache_image_writer.h).
+ * understand it. Records are passed on with their names compressed again (cache_image_writer.h).
  * Responses that can be cached are written by cache_access.h. This handles the rest: errors, a TTL
  * of 0, answers for one network, and all responses when there is no cache. Pure; any thread. */
 #ifndef SKYDNS_ANSWER_RELAY_H

@@ -8,9 +8,8 @@
 #include "common/base/xalloc.h"
 
 struct client_settings {
-    /* Identifies no client: used while there is no index. Never replaced, so readers may hold
-     * it. */
-    struct client_index *nobody;
+    /* In use while there is no other index. Never replaced, so readers may hold it. */
+    struct client_index *no_clients;
     const struct client_index *index;
 
     struct visible_namespace *listed; /* their texts are in `texts` */
@@ -22,7 +21,7 @@ struct client_settings {
     struct client_options made_of; /* with `visibility`: the options it was made of */
 };
 
-/* Does nothing: the index that identifies nobody never changes. */
+/* Does nothing: the index without clients never changes. */
 static void client_settings_retire(void *data UNUSED, void *block, void (*fn)(void *block))
 {
     fn(block);
@@ -31,9 +30,9 @@ static void client_settings_retire(void *data UNUSED, void *block, void (*fn)(vo
 struct client_settings *client_settings_new(void)
 {
     struct client_settings *settings = xcalloc(1, sizeof(*settings));
-    settings->nobody =
+    settings->no_clients =
         client_index_new(&(struct client_index_config){.retire = client_settings_retire});
-    settings->index = settings->nobody;
+    settings->index = settings->no_clients;
     cookie_secrets_draw(&settings->cookies);
     return settings;
 }
@@ -50,7 +49,7 @@ void client_settings_free(struct client_settings *settings)
     if (settings) {
         visibility_unref(settings->visibility);
         forget_listed(settings);
-        client_index_free(settings->nobody);
+        client_index_free(settings->no_clients);
         free(settings);
     }
 }

@@ -34,7 +34,7 @@ struct live_config_config {
     const struct options *flags;  /* borrowed */
     struct publisher *publisher;  /* borrowed */
     const char *resolv_conf;      /* path; borrowed */
-    struct cache_tally *tally;    /* borrowed; NULL: nobody sums */
+    struct cache_tally *tally;    /* borrowed; NULL: not counted */
     struct zone_serials *serials; /* borrowed; NULL: no zone is transferred */
 
     /* Returns whether etcd is known to lack records of a domain: called at each publication. NULL:

@@ -43,7 +43,7 @@ struct busy_part {
 
 struct busy_clients {
     unsigned now;
-    struct busy_part *parts[BUSY_PARTS]; /* NULL: nobody */
+    struct busy_part *parts[BUSY_PARTS]; /* NULL: no client yet */
 };
 
 struct busy_clients *busy_clients_new(void)

@@ -7,8 +7,8 @@
  *
  * Shares by namespace: while a namespace's clients have less than BUSY_CLIENTS_MAX divided by the
  * namespaces in the table (clients without one count as one), they replace clients of the largest
- * namespace, and nobody else replaces them. So a flood, also from spoofed addresses, displaces
- * nobody of another namespace.
+ * namespace, and no other client replaces them. So a flood, from spoofed addresses too, displaces
+ * no client of another namespace.
  *
  * The error: be W the queries of a namespace's clients in the window, and S that share. A count is
  * never too high, and too low by at most `lacks`, which is at most W / S. A client that is not in

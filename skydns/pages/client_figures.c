@@ -23,7 +23,7 @@ struct client_figures {
     bool has_counted;       /* ever */
     int64_t read_ms;        /* when all was read last */
     bool is_counting;       /* now */
-    int64_t watched_end_ms; /* count until then, whoever the clients are */
+    int64_t watched_end_ms; /* counts until then even without known namespaces */
     int64_t part_ms;        /* of the present part */
     unsigned parts_before;  /* whole parts in the window beside it */
     uint64_t unplaced;      /* queries without an address: client_counts.h */

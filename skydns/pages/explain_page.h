@@ -22,8 +22,8 @@ void explain_page_json(const struct explanation *x, struct buf *out);
 /* Reads the question of a request: ?name=&type=&client=. Borrowed during the handler. */
 struct explain_query explain_page_query(const struct http_request *request);
 
-/* Makes the page a handler's reply, as text or as JSON; or one of 400, of which the message says
- * why. */
+/* Fill a handler's reply: with the page, as text or as JSON; or with 400 and the error's message.
+ */
 void explain_page_reply(const struct explanation *x, bool is_text, struct http_reply *reply);
 void explain_page_refuse(const struct err *err, struct http_reply *reply);
 

@@ -1,6 +1,6 @@
 /* Shows what is happening now: the page (`/`) and its figures as server-sent events, one a second
- * (`/live`; the man page documents their JSON). Reads counts that other threads keep anyway: while
- * nobody reads the page, nothing here runs. Main thread. */
+ * (`/live`; the man page documents their JSON). Reads counts that other threads keep anyway, and
+ * runs only while the page is open somewhere. Main thread. */
 #ifndef SKYDNS_PAGES_LIVE_H
 #define SKYDNS_PAGES_LIVE_H
 

@@ -11,8 +11,8 @@ struct namespace_figures {
     size_t labels_max, labels; /* with label */
     uint64_t seen;
     struct key_table table;
-    struct namespace_sums nobody; /* group 0 */
-    unsigned end;                 /* above all groups in use */
+    struct namespace_sums unnamed; /* group 0: clients without a namespace, and all others */
+    unsigned end;                  /* above all groups in use */
     struct namespace_sums *groups[BUSY_GROUPS_MAX];
 };
 
@@ -26,7 +26,7 @@ struct namespace_figures *namespace_figures_new(size_t labels_max)
     struct namespace_figures *namespaces = xcalloc(1, sizeof(*namespaces));
     namespaces->labels_max = labels_max;
     key_table_init(&namespaces->table, key_of_namespace);
-    namespaces->groups[0] = &namespaces->nobody;
+    namespaces->groups[0] = &namespaces->unnamed;
     namespaces->end = 1;
     return namespaces;
 }
@@ -141,7 +141,7 @@ void namespace_figures_settle(struct namespace_figures *namespaces, size_t known
     for (unsigned i = 0; i < namespaces->end; i++) {
         struct namespace_sums *sums = namespaces->groups[i];
         for (unsigned k = 0; sums && k < CLIENT_RESULTS; k++) {
-            struct namespace_sums *to = sums->is_labelled ? sums : &namespaces->nobody;
+            struct namespace_sums *to = sums->is_labelled ? sums : &namespaces->unnamed;
             to->results[k] += sums->round[k];
             sums->round[k] = 0;
         }

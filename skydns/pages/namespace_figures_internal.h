@@ -54,7 +54,7 @@ void namespace_figures_add(struct namespace_figures *namespaces, unsigned group,
  * that have clients. */
 void namespace_figures_settle(struct namespace_figures *namespaces, size_t known_count);
 
-/* Clears a part of the windows, and forgets namespaces of which nothing is left. */
+/* Clears a part of the windows, and forgets namespaces that have no queries left in them. */
 void namespace_figures_turn(struct namespace_figures *namespaces, unsigned part);
 
 /* Returns the figures of a group; NULL: there is none. Borrowed until the next change. */

@@ -16,7 +16,7 @@
 struct store_sync;
 
 enum {
-    SEARCH_RESULTS_MAX = 100, /* shown; further ones are counted: nobody reads more */
+    SEARCH_RESULTS_MAX = 100, /* shown; further ones are only counted */
     SEARCH_TEXT_MAX = 255,    /* bytes: a name */
     SEARCH_RUNNING_MAX = 16,  /* of one client's connections (http_server.h); others get 503 */
 };

@@ -3,7 +3,7 @@
  *     /kube2sky/<domain>/node-address/10-1-0-1  {"host":"10.1.0.1"}
  *     /kube2sky/<domain>/visible/<namespace>    a list of namespaces, or "*"
  *
- * The first is an address that pods share with their node: it identifies nobody. Of these,
+ * The first is an address that pods share with their node: it identifies no client. Of these,
  * 0-0-0-0 stands for every address: kube2sky cannot know the pods. The second lists the namespaces
  * that may see this one's names. A third kind describes clients:
  *
@@ -41,7 +41,7 @@ struct visible_namespace;
 
 enum {
     /* Limits one domain's addresses; Kubernetes has 5,000 nodes at most. With more, the domain's
-     * pods identify nobody, since it is not known which of them share a node's address. */
+     * pods identify no client, since it is not known which of them share a node's address. */
     CLIENT_MARKS_ADDRESSES_MAX = 65536,
     /* Limits one list: 1,024 names (visibility.h). A longer one is unusable. */
     CLIENT_MARKS_LIST_MAX = 64 * 1024,

@@ -14,7 +14,7 @@ enum { LABELS_MIN = 2, LABELS_MAX = 3 };
 /* Content of one key: the address belongs to a pod of the namespace. */
 struct claim {
     struct ip ip;    /* family_bytes 0: nothing */
-    struct slice ns; /* empty: it identifies nobody */
+    struct slice ns; /* empty: it identifies no client */
 };
 
 void client_pods_init(struct client_pods *pods, struct client_index *index)

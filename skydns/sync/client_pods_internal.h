@@ -28,8 +28,8 @@ enum {
 
 struct client_pods_domain {
     struct dname pods; /* pod.<domain>; len 0: the name is too long for keys below it */
-    bool is_known;     /* which addresses its pods share with nodes; until then, all identify
-                          nobody */
+    bool is_known;     /* which addresses its pods share with nodes; before that, no address
+                          identifies a client */
 };
 
 struct client_pods {

@@ -1,6 +1,6 @@
 /* Learns from etcd who clients are. The pods' keys (client_pods_internal.h) and what kube2sky
- * writes beside the records (client_marks_internal.h) fill the index. Nobody is identified by a
- * domain's pods before it is known which of them share their address with a node. Off, it costs
+ * writes beside the records (client_marks_internal.h) fill the index. A domain's pods identify
+ * clients only once it is known which of them share their address with a node. Off, it costs
  * nothing. Owned by store_sync.c; main thread.
  *
  *     store, version by version --> client_pods  --\
@@ -49,8 +49,8 @@ struct clients_config {
     void *data;
 };
 
-/* Makes it for records that are a snapshot's until clients_confirm: they identify nobody, since an
- * address may have passed to another pod. */
+/* Makes it for records that are a snapshot's until clients_confirm: they identify no client, since
+ * an address may have passed to another pod. */
 struct clients *clients_new(const struct clients_config *config);
 void clients_free(struct clients *clients); /* no reader is left; NULL is fine */
 

@@ -6,8 +6,8 @@
  *
  * A name counts as gone with its last record. The keys of a Service or an endpoint end in a label
  * of their own, and those of its ports have two more, with underscores: without those labels, the
- * name is that of the object. Names below pod.<domain> are left out: each pod has one, and nobody
- * types them. Main thread. */
+ * name is that of the object. Names below pod.<domain> are left out: each pod has one, and people
+ * do not type them. Main thread. */
 #ifndef SKYDNS_SYNC_GONE_NAMES_H
 #define SKYDNS_SYNC_GONE_NAMES_H
 

@@ -35,7 +35,7 @@ struct override_index_rule {
 struct override_index *override_index_new(void);        /* off */
 void override_index_free(struct override_index *index); /* NULL is fine */
 
-/* Applies settings, of which the next version's index is made. */
+/* Applies settings, from the next version on. */
 void override_index_set(struct override_index *index, const struct override_index_rule *rule);
 
 /* Notes that the record with this name may have changed in the next version. */

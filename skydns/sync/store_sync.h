@@ -76,7 +76,7 @@ struct store_sync_config {
     void (*on_config)(void *data, struct slice value);
 
     /* Receives the stub zones that keys name (stub_keys_internal.h), when they differ from those
-     * told last; none at first; borrowed for the call. NULL: nobody wants them. */
+     * told last; none at first; borrowed for the call. NULL: they are not wanted. */
     bool wants_stubs; /* store_sync_set_stubs changes it */
     void (*on_stubs)(void *data, const struct forward_zone *zones, size_t count);
 
@@ -157,10 +157,12 @@ void store_sync_set_domains(struct store_sync *sync, const struct dname *domains
 /* Changes whether keys may name stub zones. */
 void store_sync_set_stubs(struct store_sync *sync, bool wants_stubs);
 
-/* Changes whether clients are known by their pods. Turning it off forgets all that is known of them
- * and tells on_visible. Turning it on goes through the pods held at once; nobody is identified
- * until etcd has said which addresses they share with their nodes. */
+/* Changes whether keys may be overrides, and the TTL of those without one. */
 void store_sync_set_overrides(struct store_sync *sync, bool wants_overrides, uint32_t ttl_s);
+
+/* Changes whether clients are known by their pods. Turning it off forgets all that is known of them
+ * and tells on_visible. Turning it on goes through the pods held at once; none identifies a client
+ * until etcd has said which addresses they share with their nodes. */
 void store_sync_set_clients(struct store_sync *sync, enum client_want wants, bool wants_topology);
 
 /* Returns true if the keys about clients have been neither read nor denied yet. */
@@ -176,7 +178,7 @@ bool store_sync_explain_client_keys(const struct store_sync *sync, struct buf *o
 bool store_sync_knows_clients(const struct store_sync *sync, const struct dname *domain);
 
 /* Returns the index that tells whose client an address is, for any thread, as of the newest
- * version. It identifies nobody while clients are not wanted, and stays the same as long as sync
+ * version. It identifies no client while they are not wanted, and stays the same as long as sync
  * runs. */
 const struct client_index *store_sync_clients(const struct store_sync *sync);
 

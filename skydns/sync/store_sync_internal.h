@@ -34,7 +34,7 @@ struct config_value {
     bool is_changed;
 };
 
-/* Makes a value of which nothing is known: the first full read tells it in any case. */
+/* Makes an unknown value: the first full read tells it in any case. */
 void config_value_init(struct config_value *value);
 void config_value_fini(struct config_value *value);
 
@@ -80,7 +80,7 @@ struct store_sync {
     struct lease_table *leases;
     struct outage_source leases_asked; /* joined if `followed` is set */
     struct broken_table *broken;
-    struct stub_keys *stubs; /* NULL: nobody asks for them */
+    struct stub_keys *stubs; /* NULL: not wanted */
     bool wants_stubs;
     struct clients *clients;
     enum client_want wants_clients;
