@@ -270,8 +270,7 @@ static void side_take_reply(struct side_lookup *lookup, const struct parsed_resp
 {
     struct side_late *late = lookup->late;
     const struct engine_config *config = late->side->config;
-    struct buf packed;
-    buf_init(&packed, EXTERNAL_PACKED_MAX);
+    CLEANUP_BUF struct buf packed = buf_of(EXTERNAL_PACKED_MAX);
     struct external_answer answer = *lookup->answer;
     answer.outcome =
         external_read(&answer.question, response,
@@ -281,7 +280,6 @@ static void side_take_reply(struct side_lookup *lookup, const struct parsed_resp
     late->packed_at[lookup->answer - late->externals] = late->packed.len;
     buf_append_slice(&late->packed, answer.records);
     *lookup->answer = answer; /* side_look_up sets where its records are */
-    buf_fini(&packed);
 }
 
 static void side_take_cached(struct side_lookup *lookup, struct slice message)

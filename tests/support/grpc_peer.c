@@ -64,8 +64,7 @@ static void take_input(struct connection *c)
 {
     const size_t preface = strlen(H2_PREFACE);
     struct h2_frame_view frame;
-    struct buf out;
-    buf_init(&out, IN_MAX);
+    CLEANUP_BUF struct buf out = buf_of(IN_MAX);
     if (!c->is_greeted && c->in.len >= preface) {
         assert_memory_equal(c->in.data, H2_PREFACE, preface);
         buf_consume(&c->in, preface);
@@ -78,7 +77,6 @@ static void take_input(struct connection *c)
     }
     buf_consume(&c->in, r.pos);
     grpc_peer_say(c, &out);
-    buf_fini(&out);
 }
 
 static void grpc_peer_on_readable(struct ev_loop *loop, ev_io *w, int events)
@@ -160,11 +158,10 @@ void grpc_peer_go_away(struct grpc_peer *peer, uint32_t code, const char *text)
 {
     uint8_t head[8];
     struct writer w = writer_of(head, sizeof(head));
-    struct buf payload, out;
     writer_u32(&w, 0); /* no stream was processed */
     writer_u32(&w, code);
-    buf_init(&payload, IN_MAX);
-    buf_init(&out, IN_MAX);
+    CLEANUP_BUF struct buf payload = buf_of(IN_MAX);
+    CLEANUP_BUF struct buf out = buf_of(IN_MAX);
     buf_append(&payload, head, sizeof(head));
     buf_append_str(&payload, text);
     h2_frame(&out, H2_GOAWAY, 0, 0, buf_slice(&payload));
@@ -172,8 +169,6 @@ void grpc_peer_go_away(struct grpc_peer *peer, uint32_t code, const char *text)
         grpc_peer_say(LIST_FIRST(&peer->connections), &out);
         connection_end(LIST_FIRST(&peer->connections));
     }
-    buf_fini(&payload);
-    buf_fini(&out);
 }
 
 void grpc_peer_yes(struct buf *out, uint32_t stream, bool is_long)

@@ -51,11 +51,9 @@ void h2_header_block(struct buf *out, const char *lines)
 
 void h2_headers(struct buf *out, unsigned flags, uint32_t stream, const char *lines)
 {
-    struct buf block;
-    buf_init(&block, 1 << 20);
+    CLEANUP_BUF struct buf block = buf_of(1 << 20);
     h2_header_block(&block, lines);
     h2_frame(out, H2_HEADERS, flags | H2_END_HEADERS, stream, buf_slice(&block));
-    buf_fini(&block);
 }
 
 bool h2_next_frame(struct reader *r, struct h2_frame_view *ret)

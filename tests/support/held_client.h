@@ -33,13 +33,11 @@ static inline struct held_client held_client_send(struct ev_loop *loop, int fd, 
                                                   const char *name)
 {
     struct held_client c = {.loop = loop, .fd = fd};
-    struct buf text;
-    buf_init(&text, 4096);
+    CLEANUP_BUF struct buf text = buf_of(4096);
     buf_init(&c.received, 16 * 1024 * 1024);
     buf_printf(&text, "%s HTTP/1.1\r\nHost: %s\r\n\r\n", request, name);
     assert_int_equal(fcntl(fd, F_SETFL, O_NONBLOCK), 0);
     assert_int_equal(write(fd, text.data, text.len), text.len);
-    buf_fini(&text);
     held_client_settle(loop);
     return c;
 }

@@ -255,8 +255,7 @@ char *http_reply_body(const char *status, const char *body)
 
 char *http_reply_stream(enum http_script_stream stream, const char *const *lines)
 {
-    struct buf out;
-    buf_init(&out, SIZE_MAX / 2);
+    CLEANUP_BUF struct buf out = buf_of(SIZE_MAX / 2);
     buf_append_str(&out, "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
                          "Transfer-Encoding: chunked\r\n\r\n");
     for (; *lines; lines++) {
@@ -266,6 +265,5 @@ char *http_reply_stream(enum http_script_stream stream, const char *const *lines
         buf_append_str(&out, "0\r\n\r\n");
     }
     char *text = xstrdup(buf_cstr(&out));
-    buf_fini(&out);
     return text;
 }

@@ -336,8 +336,7 @@ static void bench_etcd_restart(struct bench *b, const char *url, struct slice sa
 static void bench_restarts(struct bench *b)
 {
     char url[TEXT_MAX];
-    struct buf saved;
-    buf_init(&saved, SAVED_MAX);
+    CLEANUP_BUF struct buf saved = buf_of(SAVED_MAX);
     (void)snprintf(url, sizeof(url), "%s", etcd_endpoint(b->etcd));
     b->is_restarted = true;
     bench_etcd_start_mirror(b);
@@ -354,7 +353,6 @@ static void bench_restarts(struct bench *b)
         bench_etcd_restart(b, url, buf_slice(&saved));
     }
     bench_etcd_report("resumed");
-    buf_fini(&saved);
 }
 
 static void bench_etcd_on_timer(struct ev_loop *loop, ev_timer *w, int events)

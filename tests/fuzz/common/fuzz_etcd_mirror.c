@@ -548,8 +548,7 @@ static bool can_tell(const struct buf *bytes)
 
 static void etcd_mirror_restore(void)
 {
-    struct buf now;
-    buf_init(&now, 4096);
+    CLEANUP_BUF struct buf now = buf_of(4096);
     bool is_known = etcd_mirror_save(mirror, &now);
     if (copy.revision && is_known && can_tell(&now)) {
         for (size_t i = saved_count; i-- > 0;) {
@@ -560,7 +559,6 @@ static void etcd_mirror_restore(void)
         store = copy;
         break_connection();
     }
-    buf_fini(&now);
 }
 
 static void etcd_mirror_tick(void)

@@ -9,16 +9,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct etcd_saved saved;
-    struct buf again;
     if (!etcd_saved_read(slice_of(data, size), &saved)) {
         return 0;
     }
-    buf_init(&again, size);
+    CLEANUP_BUF struct buf again = buf_of(size);
     etcd_saved_append(&saved, &again);
     if (again.failed || !slice_equal(buf_slice(&again), slice_of(data, size))) {
         abort();
     }
     (void)etcd_saved_held_ms(&saved, INT64_MAX / 4000);
-    buf_fini(&again);
     return 0;
 }

@@ -45,16 +45,13 @@ static void read_stream(const uint8_t *data, size_t size, size_t chunk, struct b
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    struct buf whole, parts;
     if (size == 0 || size > EVENT_STREAM_CHUNK_MAX) {
         return 0;
     }
-    buf_init(&whole, 1 << 20);
-    buf_init(&parts, 1 << 20);
+    CLEANUP_BUF struct buf whole = buf_of(1 << 20);
+    CLEANUP_BUF struct buf parts = buf_of(1 << 20);
     read_stream(data + 1, size - 1, EVENT_STREAM_CHUNK_MAX, &whole);
     read_stream(data + 1, size - 1, (size_t)data[0] + 1, &parts);
     assert(slice_equal(buf_slice(&whole), buf_slice(&parts)));
-    buf_fini(&whole);
-    buf_fini(&parts);
     return 0;
 }

@@ -45,8 +45,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     }
     record_json_check_text(first.text);
     assert(record_rrs_are_packed(first.rrs) && first.rrs.len <= RECORD_RRS_MAX);
-    struct buf json;
-    buf_init(&json, 16 * (size_t)RECORD_JSON_MAX);
+    CLEANUP_BUF struct buf json = buf_of(16 * (size_t)RECORD_JSON_MAX);
     record_to_json(&first, &json);
     assert(!json.failed);
     if (json.len <= RECORD_JSON_MAX) {
@@ -57,7 +56,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         assert(first.ttl_s == again.ttl_s && first.targetstrip == again.targetstrip);
         record_fini(&again);
     }
-    buf_fini(&json);
     record_fini(&first);
     return 0;
 }

@@ -13,9 +13,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (!record_key_to_name(prefix, slice_of(data, size), &name)) {
         return 0;
     }
-    struct buf key;
     struct dname_labels labels;
-    buf_init(&key, 1024);
+    CLEANUP_BUF struct buf key = buf_of(1024);
     buf_append_slice(&key, prefix);
     dname_labels(&name, &labels);
     assert(labels.count > 0);
@@ -26,6 +25,5 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         }
     }
     assert(slice_equal(buf_slice(&key), slice_of(data, size)));
-    buf_fini(&key);
     return 0;
 }

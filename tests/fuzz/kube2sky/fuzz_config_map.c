@@ -45,9 +45,8 @@ static void config_map_on_key(void *data, struct slice key)
 
 static void check_document(const struct config_map *map)
 {
-    struct buf text;
     struct desired list;
-    buf_init(&text, CONFIG_DOCUMENT_MAX);
+    CLEANUP_BUF struct buf text = buf_of(CONFIG_DOCUMENT_MAX);
     desired_init(&list);
     config_document_begin(buf_slice(&map->nameservers), &text);
     for (size_t i = 0; i < map->keys.count; i++) {
@@ -60,7 +59,6 @@ static void check_document(const struct config_map *map)
         assert(slice_equal(desired_get(&list, i).key, desired_get(&map->keys, i).key));
     }
     desired_fini(&list);
-    buf_fini(&text);
 }
 
 static void ignore_key(void *data, struct slice key)

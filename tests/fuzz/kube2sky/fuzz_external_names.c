@@ -44,9 +44,8 @@ static struct slice external_names_take_line(struct slice *rest)
 static void check_wanted(const struct run *run, const struct desired_record *record)
 {
     struct dname name;
-    struct buf owner;
     size_t len = external_keys_name_len(record->key, record->value);
-    buf_init(&owner, 1024);
+    CLEANUP_BUF struct buf owner = buf_of(1024);
     assert(ownership_place(&run->ownership, record->key) == KEY_EXTERNAL);
     ownership_external(&run->ownership, record->key, record->value, &owner);
     assert(slice_equal(buf_slice(&owner), slice_str("alias/default/web")));
@@ -54,7 +53,6 @@ static void check_wanted(const struct run *run, const struct desired_record *rec
     assert(len &&
            record_key_to_name(slice_str(SKYDNS_TREE), slice_of(record->key.ptr, len), &name));
     assert(!external_keys_has_other(run->keys, slice_of(record->key.ptr, len), NULL, NULL));
-    buf_fini(&owner);
 }
 
 static void external_names_put_keys(struct run *run, struct slice rest)

@@ -30,16 +30,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct slice bytes = size ? slice_of(data + 1, size - 1) : slice_of("", 0);
     size_t piece = size && data[0] ? data[0] : 1;
     for (size_t i = 0; i < ARRAY_LEN(encodings); i++) {
-        struct buf whole, pieces;
-        buf_init(&whole, 2 * size + 1);
-        buf_init(&pieces, 2 * size + 1);
+        CLEANUP_BUF struct buf whole = buf_of(2 * size + 1);
+        CLEANUP_BUF struct buf pieces = buf_of(2 * size + 1);
         kube_frames_cut(encodings[i], bytes, bytes.len + 1, &whole);
         kube_frames_cut(encodings[i], bytes, piece, &pieces);
         if (!slice_equal(buf_slice(&whole), buf_slice(&pieces)) || whole.failed) {
             abort();
         }
-        buf_fini(&whole);
-        buf_fini(&pieces);
     }
     return 0;
 }

@@ -9,11 +9,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct ip ip;
     if (reverse_parse_key(slice_of(data, size), &ip)) {
-        struct buf key;
-        buf_init(&key, REVERSE_KEY_MAX);
+        CLEANUP_BUF struct buf key = buf_of(REVERSE_KEY_MAX);
         reverse_key(&ip, &key);
         assert(slice_equal(buf_slice(&key), slice_of(data, size)));
-        buf_fini(&key);
     }
     return 0;
 }

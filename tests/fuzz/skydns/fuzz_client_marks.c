@@ -56,10 +56,9 @@ static void client_marks_check_limits(const struct mark_keys *keys)
 
 static void check_saved(const struct mark_keys *keys, const struct sums *told)
 {
-    struct buf saved;
     struct mark_keys loaded;
     struct sums there = {.count = 0};
-    buf_init(&saved, SIZE_MAX);
+    CLEANUP_BUF struct buf saved = buf_of(SIZE_MAX);
     mark_keys_save(keys, &saved);
     struct reader reader = reader_of(saved.data, saved.len);
     mark_keys_init(&loaded, keys->kind);
@@ -70,7 +69,6 @@ static void check_saved(const struct mark_keys *keys, const struct sums *told)
     mark_keys_each_address(&loaded, on_each, &there);
     assert(there.count == told->count && there.bytes == told->bytes);
     mark_keys_fini(&loaded);
-    buf_fini(&saved);
 }
 
 static struct slice read_short(struct reader *reader)

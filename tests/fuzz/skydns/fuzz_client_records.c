@@ -39,8 +39,7 @@ static void check_saved_records(const struct record_keys *keys)
 {
     struct client_index *index = index_of_records();
     struct record_keys loaded;
-    struct buf saved;
-    buf_init(&saved, SIZE_MAX);
+    CLEANUP_BUF struct buf saved = buf_of(SIZE_MAX);
     record_keys_save(keys, &saved);
     record_keys_init(&loaded, index);
     struct reader reader = reader_of(saved.data, saved.len), again = reader;
@@ -51,7 +50,6 @@ static void check_saved_records(const struct record_keys *keys)
     check_shown(&loaded);
     record_keys_fini(&loaded);
     client_index_free(index);
-    buf_fini(&saved);
 }
 
 static struct slice read_short_text(struct reader *reader)

@@ -47,9 +47,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct corefile corefile;
     struct translation t;
-    struct buf out;
     struct err err = {.code = 0};
-    buf_init(&out, 256 * 1024 * 1024);
+    CLEANUP_BUF struct buf out = buf_of(256 * 1024 * 1024);
     translation_init(&t, "Corefile");
     int r = corefile_parse(slice_of(data, size), skydns_corefile_variable, &corefile, &err);
     if (r == 0) {
@@ -64,6 +63,5 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     }
     translation_fini(&t);
     corefile_fini(&corefile);
-    buf_fini(&out);
     return 0;
 }

@@ -42,8 +42,7 @@ static void dnsgrpc_append_field(struct buf *b, const char *name, const char *va
 
 static void append_call(struct buf *b, struct slice body, size_t split)
 {
-    struct buf block;
-    buf_init(&block, SIZE_MAX);
+    CLEANUP_BUF struct buf block = buf_of(SIZE_MAX);
     dnsgrpc_append_field(&block, ":method", "POST");
     dnsgrpc_append_field(&block, ":scheme", "http");
     dnsgrpc_append_field(&block, ":path", "/coredns.dns.DnsService/Query");
@@ -53,7 +52,6 @@ static void append_call(struct buf *b, struct slice body, size_t split)
     dnsgrpc_append_frame(b, HEADERS, END_HEADERS, buf_slice(&block));
     dnsgrpc_append_frame(b, DATA, 0, slice_of(body.ptr, split));
     dnsgrpc_append_frame(b, DATA, END_STREAM, slice_of(body.ptr + split, body.len - split));
-    buf_fini(&block);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -71,9 +69,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         dnsgrpc_check_round_trip(query);
     }
     struct stream_host host;
-    struct buf bytes;
     fake_host_open(&host, &dnsgrpc_protocol);
-    buf_init(&bytes, SIZE_MAX);
+    CLEANUP_BUF struct buf bytes = buf_of(SIZE_MAX);
     append_call(&bytes, body, data[0] < body.len ? data[0] : body.len);
     fake_host_arrive(&host, bytes.data, bytes.len);
     assert(host.verdict == STREAM_WAITS && host.in.len == 0);
@@ -81,6 +78,5 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     assert(host.queries == 0 || slice_equal(buf_slice(&host.query), query));
     assert(host.out.len > 0);
     fake_host_close(&host);
-    buf_fini(&bytes);
     return 0;
 }

@@ -28,7 +28,6 @@ static void append_slices(struct buf *b, const struct slice *slices, size_t coun
 static void ask_http1(const struct slice parts[4], struct reply *reply)
 {
     struct stream_host host;
-    struct buf b;
     const char *type = parts[2].len > 0 ? "\r\nContent-Type: " : "";
     const struct slice head[] = {parts[0],
                                  slice_str(" "),
@@ -38,7 +37,7 @@ static void ask_http1(const struct slice parts[4], struct reply *reply)
                                  parts[2],
                                  slice_str("\r\nContent-Length: ")};
     fake_host_open(&host, &doh_protocol);
-    buf_init(&b, SIZE_MAX);
+    CLEANUP_BUF struct buf b = buf_of(SIZE_MAX);
     append_slices(&b, head, sizeof(head) / sizeof(head[0]));
     buf_printf(&b, "%zu\r\n\r\n", parts[3].len);
     buf_append_slice(&b, parts[3]);
@@ -49,7 +48,6 @@ static void ask_http1(const struct slice parts[4], struct reply *reply)
     reply->status = (unsigned)strtoul(out + 9, NULL, 10);
     buf_append(&reply->body, end + 4, host.out.len - (size_t)(end + 4 - out));
     fake_host_close(&host);
-    buf_fini(&b);
 }
 
 /* ---- HTTP/2 ---- */
@@ -124,10 +122,9 @@ static void read_frames(const struct buf *out, struct reply *reply)
 static void ask_http2(const struct slice parts[4], struct reply *reply)
 {
     struct stream_host host;
-    struct buf b, block;
     fake_host_open(&host, &doh_protocol);
-    buf_init(&b, SIZE_MAX);
-    buf_init(&block, SIZE_MAX);
+    CLEANUP_BUF struct buf b = buf_of(SIZE_MAX);
+    CLEANUP_BUF struct buf block = buf_of(SIZE_MAX);
     doh_http2_append_field(&block, ":method", parts[0]);
     doh_http2_append_field(&block, ":scheme", slice_str("https"));
     doh_http2_append_field(&block, ":authority", slice_str("x"));
@@ -143,8 +140,6 @@ static void ask_http2(const struct slice parts[4], struct reply *reply)
     assert(host.verdict == STREAM_WAITS && host.in.len == 0);
     read_frames(&host.out, reply);
     fake_host_close(&host);
-    buf_fini(&b);
-    buf_fini(&block);
 }
 
 /* ---- Both ---- */

@@ -237,13 +237,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     }
     check_cached(&question, data, size);
     struct external_question external = {question.name, question.type};
-    struct buf packed;
-    buf_init(&packed, EXTERNAL_PACKED_MAX);
+    CLEANUP_BUF struct buf packed = buf_of(EXTERNAL_PACKED_MAX);
     struct parsed_response response;
     response_parse(data, size, &response);
     (void)external_read(&external, &response, EXTERNAL_TTL_MAX_S, &packed); /* fuzz_external */
     response_parse_fini(&response);
-    buf_fini(&packed);
     if (question_parse(data, size, &question) == QUESTION_OK) {
         const struct upstream_question asked = upstream_question_of(&question);
         uint8_t query[UPSTREAM_QUERY_MAX];

@@ -9,13 +9,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    struct buf text;
     if (size == 0 || size > DNS_MESSAGE_MAX) {
         return 0;
     }
     struct reader r = reader_of(data, size);
     reader_seek(&r, data[0]);
-    buf_init(&text, RR_TEXT_MAX);
+    CLEANUP_BUF struct buf text = buf_of(RR_TEXT_MAX);
     for (size_t before = r.pos; !r.failed && rr_text_read(&r, &text); before = r.pos) {
         assert(r.pos > before && r.pos <= size && !text.failed);
         for (size_t i = 0; i < text.len; i++) {
@@ -23,6 +22,5 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         }
         buf_clear(&text);
     }
-    buf_fini(&text);
     return 0;
 }

@@ -31,32 +31,25 @@ static void snapshot_describe(struct slice bytes, struct buf *text, struct buf *
 
 static void snapshot_check(struct slice bytes)
 {
-    struct buf text, bytes2, text2, bytes3;
-    buf_init(&text, SNAPSHOTS_MAX);
-    buf_init(&bytes2, SNAPSHOTS_MAX);
-    buf_init(&text2, SNAPSHOTS_MAX);
-    buf_init(&bytes3, SNAPSHOTS_MAX);
+    CLEANUP_BUF struct buf text = buf_of(SNAPSHOTS_MAX);
+    CLEANUP_BUF struct buf bytes2 = buf_of(SNAPSHOTS_MAX);
+    CLEANUP_BUF struct buf text2 = buf_of(SNAPSHOTS_MAX);
+    CLEANUP_BUF struct buf bytes3 = buf_of(SNAPSHOTS_MAX);
     snapshot_describe(bytes, &text, &bytes2);
     if (text.len > 0) {
         snapshot_describe(buf_slice(&bytes2), &text2, &bytes3);
         assert(slice_equal(buf_slice(&text), buf_slice(&text2)));
         assert(slice_equal(buf_slice(&bytes2), buf_slice(&bytes3)));
     }
-    buf_fini(&text);
-    buf_fini(&bytes2);
-    buf_fini(&text2);
-    buf_fini(&bytes3);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    struct buf sealed;
     seeded_hash_init();
     snapshot_check(slice_of(data, size));
-    buf_init(&sealed, SNAPSHOTS_MAX);
+    CLEANUP_BUF struct buf sealed = buf_of(SNAPSHOTS_MAX);
     buf_append(&sealed, data, size);
     snapshots_seal(&sealed);
     snapshot_check(buf_slice(&sealed));
-    buf_fini(&sealed);
     return 0;
 }

@@ -88,8 +88,7 @@ static void snapshot_sections_client_records(struct slice saved)
 static void snapshot_sections_marks(struct slice saved)
 {
     struct revision_marks *marks = revision_marks_new();
-    struct buf again;
-    buf_init(&again, SAVED_MAX);
+    CLEANUP_BUF struct buf again = buf_of(SAVED_MAX);
     if (revision_marks_is_saved(saved)) {
         revision_marks_load(marks, saved);
         revision_marks_save(marks, &again);
@@ -100,7 +99,6 @@ static void snapshot_sections_marks(struct slice saved)
             abort();
         }
     }
-    buf_fini(&again);
     revision_marks_free(marks);
 }
 

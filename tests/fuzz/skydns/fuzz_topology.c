@@ -29,8 +29,7 @@ static void check_saved_topology(const struct topology_keys *keys)
 {
     struct client_index *index = index_of_topology();
     struct topology_keys loaded;
-    struct buf saved;
-    buf_init(&saved, SIZE_MAX);
+    CLEANUP_BUF struct buf saved = buf_of(SIZE_MAX);
     topology_keys_save(keys, &saved);
     topology_keys_init(&loaded, index, &domain);
     struct reader reader = reader_of(saved.data, saved.len), again = reader;
@@ -41,7 +40,6 @@ static void check_saved_topology(const struct topology_keys *keys)
     topology_keys_fini(&loaded);
     assert(topology_count(client_index_topology(index)) == 0);
     client_index_free(index);
-    buf_fini(&saved);
 }
 
 /* Any value: what it says is found again. */

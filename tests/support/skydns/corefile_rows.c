@@ -31,8 +31,7 @@ const char *corefile_translated(const char *text, struct buf *out)
 
 void corefile_check_rows(const struct corefile_row *rows, size_t count)
 {
-    struct buf out;
-    buf_init(&out, 64 * 1024 * 1024);
+    CLEANUP_BUF struct buf out = buf_of(64 * 1024 * 1024);
     for (size_t i = 0; i < count; i++) {
         const char *got = corefile_translated(rows[i].text, &out);
         for (size_t j = 0; j < ARRAY_LEN(rows[i].want) && rows[i].want[j]; j++) {
@@ -44,5 +43,4 @@ void corefile_check_rows(const struct corefile_row *rows, size_t count)
             fail_msg("%s\ngot\n%s\nwith `%s`", rows[i].text, got, rows[i].without);
         }
     }
-    buf_fini(&out);
 }

@@ -139,12 +139,10 @@ UNIT_TEST(test_refused)
 static void assert_request(const char *flag, const char *want)
 {
     struct dns_target target;
-    struct buf out;
-    buf_init(&out, 2048);
+    CLEANUP_BUF struct buf out = buf_of(2048);
     assert_int_equal(dns_target_parse(flag, &target, NULL), 0);
     doh_request_write(&target, slice_str("query"), &out);
     assert_string_equal(buf_cstr(&out), want);
-    buf_fini(&out);
 }
 
 UNIT_TEST(test_requests_over_https)

@@ -106,9 +106,8 @@ static void tls_query_write_reply(const struct fixture *f, const uint8_t *query,
 
 static void tls_query_reply(struct fixture *f, const uint8_t *query)
 {
-    struct buf body, out;
-    buf_init(&body, 1 << 17);
-    buf_init(&out, 1 << 18);
+    CLEANUP_BUF struct buf body = buf_of(1 << 17);
+    CLEANUP_BUF struct buf out = buf_of(1 << 18);
     if (f->script.body) {
         buf_append_str(&body, f->script.body);
     } else {
@@ -124,8 +123,6 @@ static void tls_query_reply(struct fixture *f, const uint8_t *query)
     }
     buf_append_slice(&out, buf_slice(&body));
     tls_query_send_all(f, out.data, out.len);
-    buf_fini(&body);
-    buf_fini(&out);
 }
 
 /* The query in what was received, or NULL. */

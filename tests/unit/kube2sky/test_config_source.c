@@ -108,8 +108,7 @@ UNIT_TEST_ON(test_read, struct bed *bed)
 UNIT_TEST_ON(test_refused, struct bed *bed)
 {
     struct log_capture capture;
-    struct buf out;
-    buf_init(&out, 1024);
+    CLEANUP_BUF struct buf out = buf_of(1024);
     (void)kube2sky_config_source_take(bed, SERVERS, &capture);
     const char *text = kube2sky_config_source_take(bed, BAD, &capture);
     assert_int_equal(log_occurrences(text, "ConfigMap refused, its last good settings stay"), 1);
@@ -123,15 +122,13 @@ UNIT_TEST_ON(test_refused, struct bed *bed)
     assert_int_equal(log_occurrences(text, "ConfigMap read keys=0 "), 1);
     assert_int_equal(told.wanted, 2);
     assert_string_equal(config_source_explained(bed, &out), "");
-    buf_fini(&out);
 }
 
 /* The API's own words about it have no line breaks of the map's author. */
 UNIT_TEST_ON(test_garbled, struct bed *bed)
 {
     struct log_capture capture;
-    struct buf out;
-    buf_init(&out, 1024);
+    CLEANUP_BUF struct buf out = buf_of(1024);
     struct kube_object *map = object_from(
         KUBE_CONFIG_MAP, "{'metadata':{'namespace':'kube-system','name':'kube-dns'},'data':{}}");
     map->is_garbled = true;
@@ -143,7 +140,6 @@ UNIT_TEST_ON(test_garbled, struct bed *bed)
     assert_non_null(strstr(config_source_explained(bed, &out), "data: b?: expected a string"));
     map->faults = NULL; /* not the map's own */
     map->is_garbled = false;
-    buf_fini(&out);
 }
 
 UNIT_TEST_ON(test_gone, struct bed *bed)

@@ -408,8 +408,7 @@ UNIT_TEST(test_too_many)
                      ERR_USAGE);
     assert_non_null(strstr(err.msg, "flag -label-selector: expected at most"));
 
-    struct buf list;
-    buf_init(&list, 1 << 16);
+    CLEANUP_BUF struct buf list = buf_of(1 << 16);
     buf_append_str(&list, "--namespaces=n0");
     for (int i = 1; i < 100; i++) {
         buf_printf(&list, ",n%d", i);
@@ -422,7 +421,6 @@ UNIT_TEST(test_too_many)
     assert_int_equal(parse_kube2sky_options((const char *const[]){buf_cstr(&list), NULL}, &o, &err),
                      ERR_USAGE);
     assert_non_null(strstr(err.msg, "flag -namespaces: expected at most 100"));
-    buf_fini(&list);
 }
 
 UNIT_TEST(test_refused)

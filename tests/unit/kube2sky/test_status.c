@@ -244,13 +244,11 @@ UNIT_TEST_ON(test_plan, struct fixture *f)
 
 static void expect_figures(const struct bed *b, const char *part)
 {
-    struct buf line;
-    buf_init(&line, 1 << 20);
+    CLEANUP_BUF struct buf line = buf_of(1 << 20);
     kube2sky_live_figures_write(&b->sources, &line);
     if (!strstr(buf_cstr(&line), part)) {
         fail_msg("%s: without `%s`", buf_cstr(&line), part);
     }
-    buf_fini(&line);
 }
 
 /* Expects the page as JSON and as text. */

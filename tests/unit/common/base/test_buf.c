@@ -22,8 +22,7 @@ UNIT_TEST(test_appends)
 
 UNIT_TEST(test_limit_is_sticky)
 {
-    struct buf b;
-    buf_init(&b, 5);
+    CLEANUP_BUF struct buf b = buf_of(5);
     buf_append_str(&b, "12345"); /* exactly */
     assert_false(b.failed);
     assert_string_equal(buf_cstr(&b), "12345");
@@ -40,13 +39,11 @@ UNIT_TEST(test_limit_is_sticky)
     buf_append_str(&b, "123456"); /* writes nothing */
     assert_true(b.failed);
     assert_int_equal(b.len, 0);
-    buf_fini(&b);
 }
 
 UNIT_TEST(test_reserve_counts_what_was_written)
 {
-    struct buf b;
-    buf_init(&b, 100000);
+    CLEANUP_BUF struct buf b = buf_of(100000);
     for (int i = 0; i < 100; i++) {
         uint8_t *room = buf_reserve(&b, 1000);
         assert_non_null(room);
@@ -59,7 +56,6 @@ UNIT_TEST(test_reserve_counts_what_was_written)
         assert_int_equal(b.data[i * 500 + 499], 'a' + i % 26);
     }
     assert_null(buf_reserve(&b, SIZE_MAX));
-    buf_fini(&b);
 }
 
 UNIT_TEST(test_consume)
@@ -69,12 +65,10 @@ UNIT_TEST(test_consume)
         const char *want;
     } cases[] = {{0, "hello"}, {1, "ello"}, {4, "o"}, {5, ""}, {6, ""}, {SIZE_MAX, ""}};
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-        struct buf b;
-        buf_init(&b, 10);
+        CLEANUP_BUF struct buf b = buf_of(10);
         buf_append_str(&b, "hello");
         buf_consume(&b, cases[i].n);
         assert_string_equal(buf_cstr(&b), cases[i].want);
         assert_int_equal(b.len, strlen(cases[i].want));
-        buf_fini(&b);
     }
 }

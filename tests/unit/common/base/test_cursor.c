@@ -40,8 +40,7 @@ UNIT_TEST(test_read_past_the_end_fails_for_good)
 /* Reads back all that buf.h appends; each part of it that lacks its end is refused. */
 UNIT_TEST(test_reads_what_buf_appends)
 {
-    struct buf b;
-    buf_init(&b, 100);
+    CLEANUP_BUF struct buf b = buf_of(100);
     buf_append_u8(&b, 0xfe);
     buf_append_u16(&b, 0xfedc);
     buf_append_u32(&b, 0xfedcba98);
@@ -66,7 +65,6 @@ UNIT_TEST(test_reads_what_buf_appends)
             assert_true(slice_equal(some, slice_str("some")));
         }
     }
-    buf_fini(&b);
 }
 
 /* A length that the bytes do not have, up to the largest, takes nothing. */
@@ -74,14 +72,12 @@ UNIT_TEST(test_sized_beyond_the_end)
 {
     static const uint32_t lengths[] = {2, 255, UINT32_MAX};
     for (size_t i = 0; i < ARRAY_LEN(lengths); i++) {
-        struct buf b;
-        buf_init(&b, 100);
+        CLEANUP_BUF struct buf b = buf_of(100);
         buf_append_u32(&b, lengths[i]);
         buf_append_u8(&b, 'x');
         struct reader r = reader_of(b.data, b.len);
         assert_int_equal(reader_sized(&r).len, 0);
         assert_true(r.failed);
-        buf_fini(&b);
     }
 }
 

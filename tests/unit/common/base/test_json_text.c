@@ -21,18 +21,15 @@ UNIT_TEST(test_strings)
         {{"\xf4\x90\x80\x80", 4}, "\"\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\""},
     };
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-        struct buf out;
-        buf_init(&out, 1000);
+        CLEANUP_BUF struct buf out = buf_of(1000);
         json_text_string(&out, rows[i].bytes);
         assert_string_equal(buf_cstr(&out), rows[i].want);
-        buf_fini(&out);
     }
 }
 
 UNIT_TEST(test_fields)
 {
-    struct buf out;
-    buf_init(&out, 1000);
+    CLEANUP_BUF struct buf out = buf_of(1000);
     json_text_open(&out, NULL, '{');
     json_text_string_field(&out, "why", "a \"b\"");
     json_text_number_field(&out, "count", UINT64_MAX);
@@ -50,5 +47,4 @@ UNIT_TEST(test_fields)
                         "\"lag\":-9223372036854775808,\"is\":true,"
                         "\"time\":\"2026-05-01T03:12:00.001Z\",\"time_ms\":1777605120001,"
                         "\"list\":[\"\",false,\n{}]}");
-    buf_fini(&out);
 }

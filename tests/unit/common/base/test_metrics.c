@@ -159,8 +159,7 @@ UNIT_TEST(test_structs_of_counters_add_up)
 UNIT_TEST(test_process)
 {
     struct fixture f;
-    struct buf want;
-    buf_init(&want, 1024);
+    CLEANUP_BUF struct buf want = buf_of(1024);
     buf_printf(
         &want,
         "# HELP test_build_info 1, with the version as its label.\n"
@@ -177,5 +176,4 @@ UNIT_TEST(test_process)
     metrics_begin(&f);
     metrics_process(&f.page, 1763665418);
     metrics_end(&f, buf_cstr(&want));
-    buf_fini(&want);
 }

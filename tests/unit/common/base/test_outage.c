@@ -134,9 +134,8 @@ UNIT_TEST(test_a_flapping_source_is_cut_off)
 UNIT_TEST(test_overdue_once_an_outage)
 {
     struct fixture f;
-    struct buf out;
     struct err lost = err_of(ERR_UNAVAILABLE, "lost"), no = err_of(ERR_REFUSED, "no");
-    buf_init(&out, 1024);
+    CLEANUP_BUF struct buf out = buf_of(1024);
     outage_set_up(&f, 1);
     outage_away(&f.followed, &lost);
     assert_false(outage_explain_overdue(&f.outage, &out));
@@ -158,16 +157,14 @@ UNIT_TEST(test_overdue_once_an_outage)
     outage_tear_down(&f, 7);
     assert_int_equal(log_occurrences(f.log.text, "error "), 2);
     assert_int_equal(log_occurrences(f.log.text, " trying on timeout_ms=1 reason=lost\n"), 1);
-    buf_fini(&out);
 }
 
 /* The reason of the last attempt, how long it has been this one, and how long the outage lasts. */
 UNIT_TEST(test_the_current_reason)
 {
     struct fixture f;
-    struct buf out;
     struct err lost = err_of(ERR_UNAVAILABLE, "lost"), refused = err_of(ERR_UNAVAILABLE, "refused");
-    buf_init(&out, 1024);
+    CLEANUP_BUF struct buf out = buf_of(1024);
     test_clock_stop();
     outage_set_up(&f, 60000);
     outage_explain(&f.outage, &out);
@@ -197,7 +194,6 @@ UNIT_TEST(test_the_current_reason)
     assert_int_equal(log_occurrences(f.log.text, " cannot follow reason=refused after_ms=2000\n"),
                      1);
     assert_int_equal(log_occurrences(f.log.text, " cannot follow reason=refused\n"), 1);
-    buf_fini(&out);
 }
 
 static void outage_count(void *data)

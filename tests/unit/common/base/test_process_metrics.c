@@ -11,14 +11,12 @@ enum { PAGE_MAX = 16 * 1024 };
 /* -1: it is not there. */
 static double process_metrics_value_of(const char *name)
 {
-    struct buf page;
     char *line = xasprintf("\n%s ", name);
-    buf_init(&page, PAGE_MAX);
+    CLEANUP_BUF struct buf page = buf_of(PAGE_MAX);
     process_metrics_write(&page, 1763665418);
     const char *at = strstr(buf_cstr(&page), line);
     double value = at ? strtod(at + strlen(line), NULL) : -1;
     free(line);
-    buf_fini(&page);
     return value;
 }
 

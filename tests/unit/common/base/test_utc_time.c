@@ -63,12 +63,10 @@ UNIT_TEST(test_times_are_written_as_they_are_read)
 {
     static const char *const texts[] = {"2024-05-01T12:00:00.000000Z",
                                         "1999-12-31T23:59:59.000009Z"};
-    struct buf out;
-    buf_init(&out, 100);
+    CLEANUP_BUF struct buf out = buf_of(100);
     for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
         buf_clear(&out);
         utc_time_append(utc_time_parse_us(slice_str(texts[i])), &out);
         assert_string_equal(buf_cstr(&out), texts[i]);
     }
-    buf_fini(&out);
 }

@@ -25,17 +25,15 @@ UNIT_TEST(test_labels_of_known_addresses)
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         struct record r;
-        struct buf json;
         char label[9];
         r = (struct record){.ttl_s = 0};
         r.host = slice_str(cases[i].host);
         r.priority = 10;
         r.weight = 10;
         r.ttl_s = 30;
-        buf_init(&json, RECORD_JSON_MAX);
+        CLEANUP_BUF struct buf json = buf_of(RECORD_JSON_MAX);
         record_to_json(&r, &json);
         assert_string_equal(record_label(buf_slice(&json), label), cases[i].label);
-        buf_fini(&json);
         record_fini(&r);
     }
 }
@@ -72,17 +70,15 @@ UNIT_TEST(test_written_form)
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         struct record r;
-        struct buf json;
         r = (struct record){.ttl_s = 0};
         r.host = slice_str(cases[i].host);
         r.port = cases[i].port;
         r.priority = 10;
         r.weight = 10;
         r.ttl_s = 30;
-        buf_init(&json, RECORD_JSON_MAX);
+        CLEANUP_BUF struct buf json = buf_of(RECORD_JSON_MAX);
         record_to_json(&r, &json);
         assert_string_equal(buf_cstr(&json), cases[i].want);
-        buf_fini(&json);
         record_fini(&r);
     }
 }

@@ -19,11 +19,9 @@ UNIT_TEST(test_from_name)
         {"", "/skydns/"},
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-        struct buf key;
-        buf_init(&key, 1024);
+        CLEANUP_BUF struct buf key = buf_of(1024);
         record_key_from_name(prefix, slice_str(cases[i].name), &key);
         assert_string_equal(buf_cstr(&key), cases[i].want);
-        buf_fini(&key);
     }
 }
 
@@ -65,9 +63,8 @@ UNIT_TEST(test_to_name)
 /* Whether a key of `count` labels of `length` bytes below the prefix is a name. */
 static bool record_key_is_name(unsigned count, unsigned length, unsigned last_length)
 {
-    struct buf key;
     struct dname name, again;
-    buf_init(&key, 4096);
+    CLEANUP_BUF struct buf key = buf_of(4096);
     buf_append_str(&key, "/skydns");
     for (unsigned i = 0; i < count; i++) {
         buf_append_char(&key, '/');
@@ -82,7 +79,6 @@ static bool record_key_is_name(unsigned count, unsigned length, unsigned last_le
         assert_true(dname_equal(&name, &again));
         assert_int_equal(dname_label_count(&name), count);
     }
-    buf_fini(&key);
     return ok;
 }
 

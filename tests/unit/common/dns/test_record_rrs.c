@@ -22,14 +22,12 @@ UNIT_TEST(test_packed)
         {"TYPE65280 \\# 0", 4, "\377\0\0\0"},
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-        struct buf packed;
         struct err err = {0};
-        buf_init(&packed, RECORD_RRS_MAX);
+        CLEANUP_BUF struct buf packed = buf_of(RECORD_RRS_MAX);
         assert_int_equal(record_rrs_add(slice_str(cases[i].text), &packed, &err), 0);
         assert_int_equal(packed.len, cases[i].len);
         assert_memory_equal(packed.data, cases[i].packed, packed.len);
         assert_true(record_rrs_are_packed(buf_slice(&packed)));
-        buf_fini(&packed);
     }
 }
 
@@ -68,13 +66,11 @@ UNIT_TEST(test_refused)
         "NSEC3PARAM 1 0 0 -",
     };
     for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
-        struct buf packed;
         struct err err = {0};
-        buf_init(&packed, RECORD_RRS_MAX);
+        CLEANUP_BUF struct buf packed = buf_of(RECORD_RRS_MAX);
         assert_int_equal(record_rrs_add(slice_str(texts[i]), &packed, &err), ERR_SYNTAX);
         assert_non_null(strstr(err.msg, "field `rr`"));
         assert_int_equal(packed.len, 0);
-        buf_fini(&packed);
     }
 }
 
@@ -108,28 +104,24 @@ UNIT_TEST(test_of_json)
     assert_true(record_from_json(slice_str("{\"rr\":\"A 10.0.0.2\"}"), &record, &err) < 0);
     assert_true(record_from_json(slice_str("{\"rr\":[1]}"), &record, &err) < 0);
 
-    struct buf many;
-    buf_init(&many, RECORD_JSON_MAX);
+    CLEANUP_BUF struct buf many = buf_of(RECORD_JSON_MAX);
     buf_append_str(&many, "{\"rr\":[\"A 10.0.0.1\"");
     for (unsigned i = 0; i < RECORD_RRS_COUNT_MAX; i++) {
         buf_append_str(&many, ",\"A 10.0.0.1\"");
     }
     buf_append_str(&many, "]}");
     assert_int_equal(record_from_json(buf_slice(&many), &record, &err), ERR_TOO_LARGE);
-    buf_fini(&many);
 }
 
 /* A value of 64 KiB may say more than a message holds. */
 UNIT_TEST(test_too_long)
 {
-    struct buf packed;
     struct err err = {0};
     int r = 0;
-    buf_init(&packed, 2 * RECORD_RRS_MAX);
+    CLEANUP_BUF struct buf packed = buf_of(2 * RECORD_RRS_MAX);
     for (size_t i = 0; i < RECORD_RRS_MAX && r == 0; i++) {
         r = record_rrs_add(slice_str("LOC 0 N 0 E 0"), &packed, &err);
     }
     assert_int_equal(r, ERR_TOO_LARGE);
     assert_true(packed.len <= RECORD_RRS_MAX && packed.len > RECORD_RRS_MAX - 100);
-    buf_fini(&packed);
 }

@@ -68,16 +68,14 @@ UNIT_TEST(test_takes_what_is_written)
     struct record record = {.host = slice_str("web-1.default.svc.cluster.local."),
                             .ttl_s = INT32_MAX};
     for (unsigned i = 0; i <= UINT16_MAX; i += 5) {
-        struct buf json;
         struct record view;
         record.port = (uint16_t)i;
         record.priority = (uint16_t)(UINT16_MAX - i);
         record.weight = (uint16_t)(i ^ 0x5555);
-        buf_init(&json, RECORD_JSON_MAX);
+        CLEANUP_BUF struct buf json = buf_of(RECORD_JSON_MAX);
         record_to_json(&record, &json);
         assert_true(record_scan(buf_slice(&json), &view));
         record_scan_assert_same(buf_cstr(&json), &view, &record);
-        buf_fini(&json);
     }
 }
 

@@ -465,8 +465,7 @@ static bool has_caught_up(const void *data)
 static struct etcd_mirror *start_again(struct etcd_mirror *mirror, const char *prefix,
                                        const char *key, struct mirrored *seen)
 {
-    struct buf saved;
-    buf_init(&saved, 4096);
+    CLEANUP_BUF struct buf saved = buf_of(4096);
     loop_until(f.loop, has_caught_up, seen);
     assert_true(etcd_mirror_save(mirror, &saved));
     etcd_mirror_stop(mirror);
@@ -474,7 +473,6 @@ static struct etcd_mirror *start_again(struct etcd_mirror *mirror, const char *p
         sync_put(f.loop, f.etcd, key, slice_str("1"));
     }
     mirror = mirror_saved(prefix, "/key/of/store", buf_slice(&saved), seen);
-    buf_fini(&saved);
     loop_until(f.loop, has_caught_up, seen);
     return mirror;
 }

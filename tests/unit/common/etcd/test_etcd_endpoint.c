@@ -25,8 +25,7 @@ UNIT_TEST(test_accepted)
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         struct etcd_endpoints list;
         struct err err;
-        struct buf got;
-        buf_init(&got, 4096);
+        CLEANUP_BUF struct buf got = buf_of(4096);
         if (etcd_endpoints_parse(cases[i].in, &list, &err) != 0) {
             fail_msg("`%s`: %s", cases[i].in, err.msg);
         }
@@ -37,7 +36,6 @@ UNIT_TEST(test_accepted)
         }
         assert_string_equal(buf_cstr(&got), cases[i].want);
         etcd_endpoints_fini(&list);
-        buf_fini(&got);
     }
 }
 
@@ -104,8 +102,7 @@ UNIT_TEST(test_too_many)
 {
     struct etcd_endpoints list;
     struct err err;
-    struct buf urls;
-    buf_init(&urls, 4096);
+    CLEANUP_BUF struct buf urls = buf_of(4096);
     for (int i = 1; i <= ETCD_ENDPOINTS_MAX; i++) {
         buf_printf(&urls, "%shttp://127.0.0.1:%d", i > 1 ? "," : "", i);
     }
@@ -115,7 +112,6 @@ UNIT_TEST(test_too_many)
     buf_append_str(&urls, ",http://127.0.0.1:99");
     assert_int_equal(etcd_endpoints_parse(buf_cstr(&urls), &list, &err), ERR_USAGE);
     assert_non_null(strstr(err.msg, "too many endpoints"));
-    buf_fini(&urls);
 }
 
 UNIT_TEST(scopes)

@@ -71,13 +71,11 @@ static struct etcd_mirror *reading;
 
 static void save_between_pages(void)
 {
-    struct buf out;
-    buf_init(&out, 4096);
+    CLEANUP_BUF struct buf out = buf_of(4096);
     if (reading) {
         assert_false(etcd_mirror_save(reading, &out));
     }
     assert_int_equal(out.len, 0);
-    buf_fini(&out);
 }
 
 static bool has_begun(const void *data)

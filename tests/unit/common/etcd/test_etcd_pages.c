@@ -300,8 +300,7 @@ UNIT_TEST(test_bounds)
         {"/a/100", "/a/200", "/a/5", 101, 100, "/a/6", "/a/60"}, /* a gap was behind them */
         {"/a/100", "/a/200", "/b", 101, 100, "/b", "/b\2"},      /* where others begin */
     };
-    struct buf bound;
-    buf_init(&bound, 64);
+    CLEANUP_BUF struct buf bound = buf_of(64);
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         const struct bound_row *row = &rows[i];
         struct etcd_kv kvs[128] = {{.key = slice_str(row->first)}};
@@ -318,7 +317,6 @@ UNIT_TEST(test_bounds)
             assert_int_equal(bound.len, 0);
         }
     }
-    buf_fini(&bound);
 }
 
 /* A member that takes longer than a call may: the next read waits longer, up to a limit, until one

@@ -95,8 +95,7 @@ UNIT_TEST(test_nonsense_is_refused)
 UNIT_TEST(test_cut_off_longer_or_of_another_format)
 {
     struct etcd_saved saved = etcd_saved_full(), back;
-    struct buf bytes;
-    buf_init(&bytes, BYTES_MAX);
+    CLEANUP_BUF struct buf bytes = buf_of(BYTES_MAX);
     etcd_saved_append(&saved, &bytes);
     for (size_t len = 0; len < bytes.len; len++) {
         assert_false(etcd_saved_read(slice_of(bytes.data, len), &back));
@@ -110,7 +109,6 @@ UNIT_TEST(test_cut_off_longer_or_of_another_format)
     bytes.data[1] &= 63;
     buf_append_char(&bytes, '\0');
     assert_false(etcd_saved_read(buf_slice(&bytes), &back));
-    buf_fini(&bytes);
 }
 
 /* A text longer than etcd takes. */
@@ -143,9 +141,8 @@ UNIT_TEST(test_with_another_store_key)
 {
     struct etcd_saved saved = etcd_saved_full(), back;
     const struct slice id = slice_str("4567");
-    struct buf bytes, other;
-    buf_init(&bytes, BYTES_MAX);
-    buf_init(&other, BYTES_MAX);
+    CLEANUP_BUF struct buf bytes = buf_of(BYTES_MAX);
+    CLEANUP_BUF struct buf other = buf_of(BYTES_MAX);
     etcd_saved_append(&saved, &bytes); /* holds old keys */
     assert_false(etcd_mirror_saved_with_key(buf_slice(&bytes), id, &other));
     assert_false(etcd_mirror_saved_with_key(slice_str("x"), id, &other));
@@ -159,6 +156,4 @@ UNIT_TEST(test_with_another_store_key)
     assert_int_equal(back.revision, 900);
     assert_true(slice_equal(back.put.key, saved.put.key));
     assert_true(back.wants_read);
-    buf_fini(&bytes);
-    buf_fini(&other);
 }

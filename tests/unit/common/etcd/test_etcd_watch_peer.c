@@ -50,9 +50,8 @@ struct response {
 
 static void append_event(struct buf *out, unsigned revision)
 {
-    struct buf kv, event;
-    buf_init(&kv, RESPONSE_MAX);
-    buf_init(&event, RESPONSE_MAX);
+    CLEANUP_BUF struct buf kv = buf_of(RESPONSE_MAX);
+    CLEANUP_BUF struct buf event = buf_of(RESPONSE_MAX);
     etcd_watch_peer_bytes(&kv, 1, slice_str("/k"));
     etcd_watch_peer_number(&kv, 2, 1); /* create_revision */
     etcd_watch_peer_number(&kv, 3, revision);
@@ -60,14 +59,11 @@ static void append_event(struct buf *out, unsigned revision)
     etcd_watch_peer_bytes(&kv, 5, slice_str("v"));
     etcd_watch_peer_bytes(&event, 2, buf_slice(&kv)); /* a put: type 0 is left out */
     etcd_watch_peer_bytes(out, 11, buf_slice(&event));
-    buf_fini(&kv);
-    buf_fini(&event);
 }
 
 static void append_response(struct buf *out, const struct response *response)
 {
-    struct buf header;
-    buf_init(&header, RESPONSE_MAX);
+    CLEANUP_BUF struct buf header = buf_of(RESPONSE_MAX);
     etcd_watch_peer_number(&header, 3, response->revision);
     etcd_watch_peer_bytes(out, 1, buf_slice(&header));
     etcd_watch_peer_number(out, 3, response->created);
@@ -77,7 +73,6 @@ static void append_response(struct buf *out, const struct response *response)
     for (size_t i = 0; i < ARRAY_LEN(response->events) && response->events[i]; i++) {
         append_event(out, response->events[i]);
     }
-    buf_fini(&header);
 }
 
 /* ---- The peer ---- */
@@ -88,17 +83,14 @@ static bool ends; /* the stream ends after the script */
 
 static void etcd_watch_peer_say(struct buf *out, uint32_t stream, const struct response *response)
 {
-    struct buf message, framed;
-    buf_init(&message, RESPONSE_MAX);
-    buf_init(&framed, RESPONSE_MAX);
+    CLEANUP_BUF struct buf message = buf_of(RESPONSE_MAX);
+    CLEANUP_BUF struct buf framed = buf_of(RESPONSE_MAX);
     append_response(&message, response);
     buf_append(&framed, "\0\0\0", 3);
     buf_append_char(&framed, (char)(message.len >> 8));
     buf_append_char(&framed, (char)(message.len & 255));
     buf_append_slice(&framed, buf_slice(&message));
     h2_frame(out, H2_DATA, 0, stream, buf_slice(&framed));
-    buf_fini(&message);
-    buf_fini(&framed);
 }
 
 static void etcd_watch_peer_play(struct buf *out, uint32_t stream, bool is_long)

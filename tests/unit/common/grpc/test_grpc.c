@@ -143,12 +143,10 @@ static void peer_send(struct slice bytes)
 
 static void peer_settings(void)
 {
-    struct buf out;
-    buf_init(&out, 64);
+    CLEANUP_BUF struct buf out = buf_of(64);
     h2_frame(&out, H2_SETTINGS, 0, 0, slice_of(NULL, 0));
     h2_frame(&out, H2_SETTINGS, H2_ACK, 0, slice_of(NULL, 0));
     peer_send(buf_slice(&out));
-    buf_fini(&out);
 }
 
 static void peer_hang_up(void)
@@ -376,20 +374,17 @@ static void reply_after_the_end(struct buf *out)
 
 static void reply_many_headers(struct buf *out)
 {
-    struct buf lines;
-    buf_init(&lines, 1 << 16);
+    CLEANUP_BUF struct buf lines = buf_of(1 << 16);
     buf_append_str(&lines, OK_HEADERS);
     for (int i = 0; i < 100; i++) {
         buf_printf(&lines, "\nx-%d: y", i);
     }
     grpc_headers(out, 0, buf_cstr(&lines));
-    buf_fini(&lines);
 }
 
 static void reply_endless_headers(struct buf *out)
 {
-    struct buf block;
-    buf_init(&block, 1 << 16);
+    CLEANUP_BUF struct buf block = buf_of(1 << 16);
     h2_header_block(&block, OK_HEADERS);
     h2_frame(out, H2_HEADERS, 0, 1, buf_slice(&block));
     buf_clear(&block);
@@ -398,7 +393,6 @@ static void reply_endless_headers(struct buf *out)
     for (int i = 0; i < 10000; i++) {
         h2_frame(out, H2_CONTINUATION, 0, 1, buf_slice(&block));
     }
-    buf_fini(&block);
 }
 
 static void reply_unknown_frames(struct buf *out)
@@ -438,8 +432,7 @@ static const struct {
 /* Each reply at once and byte by byte, then with a hang-up in the middle. */
 static void grpc_play(size_t i, size_t piece, size_t len_max)
 {
-    struct buf out;
-    buf_init(&out, 4 << 20);
+    CLEANUP_BUF struct buf out = buf_of(4 << 20);
     replies[i].reply(&out);
     assert_false(out.failed);
     grpc_setup(NULL);
@@ -455,7 +448,6 @@ static void grpc_play(size_t i, size_t piece, size_t len_max)
         peer_hang_up();
     }
     loop_until(s.loop, is_set, &s.is_ended);
-    buf_fini(&out);
 }
 
 static void grpc_expect(size_t i)
@@ -493,11 +485,9 @@ UNIT_TEST(test_replies_byte_by_byte)
 UNIT_TEST(test_replies_cut_anywhere)
 {
     for (size_t len = 0;; len++) {
-        struct buf out;
-        buf_init(&out, 1 << 20);
+        CLEANUP_BUF struct buf out = buf_of(1 << 20);
         reply_good(&out);
         size_t whole = out.len;
-        buf_fini(&out);
         if (len == whole) {
             break;
         }
@@ -512,8 +502,7 @@ UNIT_TEST(test_replies_cut_anywhere)
 
 UNIT_TEST_IN(test_goaway_ends_a_long_stream, grpc_setup, grpc_teardown)
 {
-    struct buf out;
-    buf_init(&out, 1024);
+    CLEANUP_BUF struct buf out = buf_of(1024);
     open_stream(true, slice_str("watch"));
     h2_frame(&out, H2_GOAWAY, 0, 0, slice_of("\0\0\0\1\0\0\0\13too_many_pings", 22));
     peer_send(buf_slice(&out));
@@ -522,13 +511,11 @@ UNIT_TEST_IN(test_goaway_ends_a_long_stream, grpc_setup, grpc_teardown)
     assert_int_equal(s.end_err.code, ERR_UNAVAILABLE);
     assert_non_null(strstr(s.close_err.msg, "ENHANCE_YOUR_CALM, too_many_pings"));
     assert_true(grpc_was_closed_for_pings(s.grpc));
-    buf_fini(&out);
 }
 
 UNIT_TEST_IN(test_goaway_lets_a_call_finish, grpc_setup, grpc_teardown)
 {
-    struct buf out;
-    buf_init(&out, 1024);
+    CLEANUP_BUF struct buf out = buf_of(1024);
     open_stream(false, slice_str("question"));
     h2_frame(&out, H2_GOAWAY, 0, 0, slice_of("\0\0\0\1\0\0\0\0", 8));
     peer_send(buf_slice(&out));
@@ -544,7 +531,6 @@ UNIT_TEST_IN(test_goaway_lets_a_call_finish, grpc_setup, grpc_teardown)
     assert_int_equal(s.end_err.code, 0);
     assert_int_equal(s.messages, 1);
     assert_false(grpc_was_closed_for_pings(s.grpc));
-    buf_fini(&out);
 }
 
 static bool is_freed(const void *unused)
@@ -562,8 +548,7 @@ static void two_messages(struct buf *out)
 
 UNIT_TEST_IN(test_free_inside_a_message, grpc_setup, grpc_teardown)
 {
-    struct buf out;
-    buf_init(&out, 1024);
+    CLEANUP_BUF struct buf out = buf_of(1024);
     two_messages(&out);
     open_stream(false, slice_str("question"));
     s.free_in_message = true;
@@ -571,14 +556,12 @@ UNIT_TEST_IN(test_free_inside_a_message, grpc_setup, grpc_teardown)
     loop_until(s.loop, is_freed, NULL);
     assert_int_equal(s.messages, 1);
     assert_false(s.is_ended);
-    buf_fini(&out);
 }
 
 UNIT_TEST_IN(test_cancel_inside_a_message, grpc_setup, grpc_teardown)
 {
-    struct buf out;
     struct received in = {.data = 0};
-    buf_init(&out, 1024);
+    CLEANUP_BUF struct buf out = buf_of(1024);
     buf_init(&in.bytes, 1 << 20);
     two_messages(&out);
     /* Without the trailers: a finished stream cannot be reset. */
@@ -591,7 +574,6 @@ UNIT_TEST_IN(test_cancel_inside_a_message, grpc_setup, grpc_teardown)
     }
     assert_int_equal(s.messages, 1);
     assert_false(s.is_ended);
-    buf_fini(&out);
     buf_fini(&in.bytes);
 }
 
@@ -624,9 +606,8 @@ UNIT_TEST_IN(test_peer_window_is_respected, grpc_setup, grpc_teardown)
 {
     enum { MESSAGE = 200000 };
     char *message = xcalloc(1, MESSAGE);
-    struct buf out;
     struct received in = {.data = 0};
-    buf_init(&out, 1024);
+    CLEANUP_BUF struct buf out = buf_of(1024);
     buf_init(&in.bytes, 4 << 20);
     open_stream(false, slice_of(message, MESSAGE));
     while (in.data < 65535) {
@@ -648,7 +629,6 @@ UNIT_TEST_IN(test_peer_window_is_respected, grpc_setup, grpc_teardown)
     }
     assert_int_equal(in.data, MESSAGE + GRPC_FRAME_HEADER);
     assert_false(in.was_reset);
-    buf_fini(&out);
     buf_fini(&in.bytes);
     free(message);
 }
@@ -659,11 +639,10 @@ UNIT_TEST_IN(test_own_windows_are_opened_again, grpc_setup, grpc_teardown)
     enum { MESSAGES = 20, MESSAGE = 1 << 20, PIECE = 16384 };
     const size_t stream_window = 4 << 20;
     const size_t connection_window = 65535; /* the rest of its 16 MB comes by WINDOW_UPDATE */
-    struct buf out;
     struct received in = {.data = 0};
     char *zeros = xcalloc(1, PIECE);
     size_t sent = 0;
-    buf_init(&out, 1 << 20);
+    CLEANUP_BUF struct buf out = buf_of(1 << 20);
     buf_init(&in.bytes, 1 << 20);
     open_stream(false, slice_str("question"));
     grpc_headers(&out, 0, OK_HEADERS);
@@ -689,6 +668,5 @@ UNIT_TEST_IN(test_own_windows_are_opened_again, grpc_setup, grpc_teardown)
     assert_int_equal(s.messages, MESSAGES);
     assert_int_equal(s.message_bytes, MESSAGES * MESSAGE);
     free(zeros);
-    buf_fini(&out);
     buf_fini(&in.bytes);
 }

@@ -233,9 +233,8 @@ UNIT_TEST(test_chunks)
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         for (size_t step = 1; step < 100; step += 13) {
-            struct buf body;
             size_t taken;
-            buf_init(&body, BODY_MAX);
+            CLEANUP_BUF struct buf body = buf_of(BODY_MAX);
             int status = http_head_take_chunks(cases[i].text, step, false, &body, &taken);
             if (status != cases[i].status ||
                 (status == 0 && (!slice_equal(buf_slice(&body), slice_str(cases[i].body)) ||
@@ -244,7 +243,6 @@ UNIT_TEST(test_chunks)
             }
             int want = cases[i].status == 413 ? 0 : cases[i].status; /* skipped: no limit */
             assert_int_equal(http_head_take_chunks(cases[i].text, step, true, NULL, &taken), want);
-            buf_fini(&body);
         }
     }
 }
@@ -253,15 +251,13 @@ UNIT_TEST(test_chunks)
 UNIT_TEST(test_extra_limit)
 {
     struct http_chunks chunks = {0};
-    struct buf body;
     size_t taken, count = 0;
     int status;
-    buf_init(&body, SIZE_MAX);
+    CLEANUP_BUF struct buf body = buf_of(SIZE_MAX);
     do {
         status = http_chunks_take(&chunks, (const uint8_t *)"1;x\r\na\r\n", 8, &body, &taken);
         count++;
     } while (status == HTTP_CHUNKS_MORE && count <= 2 * HTTP_CHUNKS_EXTRA_MAX);
     assert_int_equal(status, 431);
     assert_in_range(count, HTTP_CHUNKS_EXTRA_MAX, HTTP_CHUNKS_EXTRA_MAX + 1);
-    buf_fini(&body);
 }

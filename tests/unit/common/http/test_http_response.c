@@ -167,8 +167,7 @@ static void append_times(struct buf *out, const char *piece, size_t n)
 
 UNIT_TEST(test_limits)
 {
-    struct buf text;
-    buf_init(&text, 1 << 20);
+    CLEANUP_BUF struct buf text = buf_of(1 << 20);
 
     buf_append_str(&text, OK TYPE);
     append_times(&text, "X: y\r\n", (HTTP_RESPONSE_HEAD_MAX - 60) / 6);
@@ -207,5 +206,4 @@ UNIT_TEST(test_limits)
     http_response_fini(&reply);
     buf_append_char(&text, 'x');
     assert_error(buf_cstr(&text), ERR_TOO_LARGE, "more than 65535 bytes");
-    buf_fini(&text);
 }

@@ -21,8 +21,7 @@ static const char cancel[] = {0, 0, 0, 8};
 
 static void put_headers_with(struct buf *out, uint32_t stream, const char *name, size_t value_len)
 {
-    struct buf b;
-    buf_init(&b, 1 << 20);
+    CLEANUP_BUF struct buf b = buf_of(1 << 20);
     h2_header_block(&b, H2_CLIENT_GET);
     buf_append_char(&b, 0);
     buf_append_char(&b, (char)strlen(name));
@@ -38,7 +37,6 @@ static void put_headers_with(struct buf *out, uint32_t stream, const char *name,
              slice_of(b.data, b.len < FRAME_MAX ? b.len : FRAME_MAX));
     size_t rest = b.len < FRAME_MAX ? 0 : b.len - FRAME_MAX;
     h2_frame(out, H2_CONTINUATION, H2_END_HEADERS, stream, slice_of(b.data + b.len - rest, rest));
-    buf_fini(&b);
 }
 
 /* ---- Single frames that end the connection ---- */
@@ -493,8 +491,7 @@ UNIT_TEST(test_continuations)
     struct h2_client c;
     for (size_t count = 8; count <= 9; count++) {
         h2_client_start(&c);
-        struct buf block;
-        buf_init(&block, 4096);
+        CLEANUP_BUF struct buf block = buf_of(4096);
         h2_header_block(&block, H2_CLIENT_GET);
         h2_frame(&c.bytes, H2_HEADERS, H2_END_STREAM, 1, slice_of(NULL, 0));
         for (size_t i = 0; i + 1 < count; i++) {
@@ -502,7 +499,6 @@ UNIT_TEST(test_continuations)
         }
         h2_frame(&c.bytes, H2_CONTINUATION, H2_END_HEADERS, 1, buf_slice(&block));
         h2_client_send(&c);
-        buf_fini(&block);
         if (count == 8) {
             assert_int_equal(c.request_count, 1);
         } else {
@@ -552,9 +548,8 @@ UNIT_TEST(test_header_bomb)
     static const size_t references[] = {10, 100};
     for (size_t i = 0; i < ARRAY_LEN(references); i++) {
         struct h2_client c;
-        struct buf b;
         h2_client_start(&c);
-        buf_init(&b, 1 << 20);
+        CLEANUP_BUF struct buf b = buf_of(1 << 20);
         h2_header_block(&b, H2_CLIENT_GET);
         buf_append_str(&b, "\x40\x01x\x7f\xa1\x1e"); /* 4000 bytes follow */
         for (size_t n = 0; n < FIELD; n++) {
@@ -574,7 +569,6 @@ UNIT_TEST(test_header_bomb)
         } else {
             h2_client_expect_goaway(&c, 1, ENHANCE_YOUR_CALM);
         }
-        buf_fini(&b);
         h2_client_end(&c);
     }
 }
@@ -583,8 +577,7 @@ UNIT_TEST(test_header_bomb)
 UNIT_TEST_ON(test_table_of_small_fields, struct h2_client *c)
 {
     enum { FIELDS = 200, HELD_MAX = 40 * 1024 };
-    struct buf b;
-    buf_init(&b, 4096);
+    CLEANUP_BUF struct buf b = buf_of(4096);
     h2_header_block(&b, H2_CLIENT_GET);
     for (size_t i = 0; i < FIELDS; i++) {
         buf_append(&b, "\x40\x01x\x00", 4);
@@ -595,7 +588,6 @@ UNIT_TEST_ON(test_table_of_small_fields, struct h2_client *c)
     h2_client_send(c);
     assert_int_equal(c->request_count, 10);
     assert_in_range(http2_server_memory(c->server), 4096, HELD_MAX);
-    buf_fini(&b);
 }
 
 static void put_body(struct h2_client *c, uint32_t stream, size_t len, unsigned flags)

@@ -46,9 +46,8 @@ UNIT_TEST_ON(test_post, struct h2_client *c)
  * with trailers. */
 static void put_requests(struct buf *out)
 {
-    struct buf block, padded;
-    buf_init(&block, 4096);
-    buf_init(&padded, 4096);
+    CLEANUP_BUF struct buf block = buf_of(4096);
+    CLEANUP_BUF struct buf padded = buf_of(4096);
     h2_headers(out, H2_END_STREAM, 1, H2_CLIENT_GET);
     h2_headers(out, 0, 3, H2_CLIENT_POST);
     h2_frame(out, H2_DATA, H2_END_STREAM, 3, slice_str("three"));
@@ -66,8 +65,6 @@ static void put_requests(struct buf *out)
     h2_frame(out, H2_CONTINUATION, H2_END_HEADERS, 7, slice_of(block.data + 30, block.len - 30));
     h2_frame(out, H2_DATA, 0, 7, slice_str("seven"));
     h2_headers(out, H2_END_STREAM, 7, "x-sum: 1");
-    buf_fini(&block);
-    buf_fini(&padded);
 }
 
 UNIT_TEST(test_pieces)
@@ -78,8 +75,7 @@ UNIT_TEST(test_pieces)
         h2_client_start(&c);
         c.piece = 1;
         h2_client_send(&c);
-        struct buf all;
-        buf_init(&all, 4096);
+        CLEANUP_BUF struct buf all = buf_of(4096);
         put_requests(&all);
         c.piece = piece;
         c.is_late = true;
@@ -104,7 +100,6 @@ UNIT_TEST(test_pieces)
         h2_client_expect_reply(&c, 7, "reply 7");
         assert_int_equal(http2_server_streams(c.server), 0);
         assert_int_equal(http2_server_memory(c.server), 0);
-        buf_fini(&all);
         h2_client_end(&c);
     }
 }
@@ -271,21 +266,17 @@ UNIT_TEST_ON(test_reply_too_long, struct h2_client *c)
 
 static void put_window(struct h2_client *c, uint32_t stream, uint32_t more)
 {
-    struct buf b;
-    buf_init(&b, 4);
+    CLEANUP_BUF struct buf b = buf_of(4);
     buf_append_u32(&b, more);
     h2_frame(&c->bytes, H2_WINDOW_UPDATE, 0, stream, buf_slice(&b));
-    buf_fini(&b);
 }
 
 static void put_stream_window(struct h2_client *c, uint32_t window)
 {
-    struct buf b;
-    buf_init(&b, 6);
+    CLEANUP_BUF struct buf b = buf_of(6);
     buf_append_u16(&b, 4);
     buf_append_u32(&b, window);
     h2_frame(&c->bytes, H2_SETTINGS, 0, 0, buf_slice(&b));
-    buf_fini(&b);
 }
 
 static void expect_data(struct h2_client *c, uint32_t stream, const char *text, unsigned flags)

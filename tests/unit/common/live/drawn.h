@@ -11,8 +11,7 @@ static inline void drawn_expect(const struct live_screen *view, const struct liv
                                 size_t width, size_t height, bool is_utf8, const char *lines)
 {
     struct screen screen;
-    struct buf text;
-    buf_init(&text, 1 << 20);
+    CLEANUP_BUF struct buf text = buf_of(1 << 20);
     screen_init(&screen, width, height, is_utf8);
     live_screen_draw(view, model, &screen);
     screen_lines(&screen, &text);
@@ -21,7 +20,6 @@ static inline void drawn_expect(const struct live_screen *view, const struct liv
     }
     assert_string_equal(buf_cstr(&text), lines);
     screen_fini(&screen);
-    buf_fini(&text);
 }
 
 /* On screens of all sizes: the sanitizers see what is drawn outside of one. */

@@ -47,22 +47,18 @@ UNIT_TEST(test_streams)
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         for (size_t chunk = 1; chunk < 200; chunk += 7) {
-            struct buf out;
-            buf_init(&out, 4096);
+            CLEANUP_BUF struct buf out = buf_of(4096);
             event_stream_read_all(cases[i].in, chunk, &out);
             assert_string_equal(buf_cstr(&out), cases[i].want);
-            buf_fini(&out);
         }
     }
 }
 
 UNIT_TEST(test_reason_of_a_refusal)
 {
-    struct buf out;
-    buf_init(&out, 4096);
+    CLEANUP_BUF struct buf out = buf_of(4096);
     event_stream_read_all("HTTP/1.0 503 Busy\r\n\r\nfull\nup\n", 1000, &out);
     assert_string_equal(buf_cstr(&out), "HTTP status 503: full");
-    buf_fini(&out);
 }
 
 /* An event of 1 MiB is the largest, in one line or in many. */
@@ -78,9 +74,8 @@ UNIT_TEST(test_limits)
         {1024, 1025, "an event of more than 1 MiB"},
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-        struct buf in, out;
-        buf_init(&in, 4 * EVENT_STREAM_EVENT_MAX);
-        buf_init(&out, 4 * EVENT_STREAM_EVENT_MAX);
+        CLEANUP_BUF struct buf in = buf_of(4 * EVENT_STREAM_EVENT_MAX);
+        CLEANUP_BUF struct buf out = buf_of(4 * EVENT_STREAM_EVENT_MAX);
         buf_append_str(&in, HEAD);
         for (size_t line = 0; line < cases[i].lines; line++) {
             buf_append_str(&in, "data: ");
@@ -96,8 +91,6 @@ UNIT_TEST(test_limits)
         if (!is_event) {
             assert_string_equal(buf_cstr(&out), cases[i].want);
         }
-        buf_fini(&in);
-        buf_fini(&out);
     }
 }
 

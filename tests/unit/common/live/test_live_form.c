@@ -5,14 +5,13 @@
 /* Expects this text of a form and a page. */
 static void live_form_expect(const char *form, const char *page, const char *text)
 {
-    struct buf json, out;
+    struct buf json;
     buf_init(&json, 10000);
-    buf_init(&out, 10000);
+    CLEANUP_BUF struct buf out = buf_of(10000);
     buf_append_str(&json, page);
     live_form_page(form, &json, &out);
     assert_false(out.failed);
     assert_string_equal(buf_cstr(&out), text);
-    buf_fini(&out);
 }
 
 UNIT_TEST(test_values)
@@ -58,21 +57,19 @@ UNIT_TEST(test_bytes_of_others)
 
 UNIT_TEST(test_pages_that_do_not_fit)
 {
-    struct buf json, out;
+    struct buf json;
     buf_init(&json, 4);
-    buf_init(&out, 100);
+    CLEANUP_BUF struct buf out = buf_of(100);
     buf_append_str(&json, "{\"t\":1}");
     live_form_page("x", &json, &out);
     assert_true(out.failed);
-    buf_fini(&out);
 }
 
 UNIT_TEST(test_rates)
 {
     struct live_model model = {.server = ""};
     struct live_scope scope;
-    struct buf out;
-    buf_init(&out, 1000);
+    CLEANUP_BUF struct buf out = buf_of(1000);
     live_model_take(&model, live_event_parse(slice_str("{\"time_ms\":1000,\"o\":{\"a\":1}}")), "o");
     live_model_take(
         &model,
@@ -81,6 +78,5 @@ UNIT_TEST(test_rates)
     scope = (struct live_scope){.now = model.now, .before = model.before};
     live_form_write("{*o/}{@} {.|rate6} {/}{t}{?o/a|rate}y{/}{?t|rate}y{/}", &scope, &model, &out);
     assert_string_equal(buf_cstr(&out), "a    2.0 b    2.0 \x1by");
-    buf_fini(&out);
     live_model_fini(&model);
 }

@@ -22,10 +22,9 @@ static void live_page_build(void *data, struct buf *line)
 static void expect_reply(struct ev_loop *loop, const struct addr *address, const char *request,
                          const char *const *parts, size_t count)
 {
-    struct buf reply;
     char bytes[4096];
     int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    buf_init(&reply, 16 * 1024);
+    CLEANUP_BUF struct buf reply = buf_of(16 * 1024);
     assert_int_equal(connect(fd, &address->sa, address->len), 0);
     assert_int_equal(write(fd, request, strlen(request)), strlen(request));
     while (!strstr(buf_cstr(&reply), parts[count - 1])) {
@@ -38,7 +37,6 @@ static void expect_reply(struct ev_loop *loop, const struct addr *address, const
         assert_non_null(strstr(buf_cstr(&reply), parts[i]));
     }
     close(fd);
-    buf_fini(&reply);
 }
 
 UNIT_TEST(test_page_and_events)

@@ -8,14 +8,12 @@
 static void screen_check_line(const char *text, size_t width, bool is_utf8, const char *right)
 {
     struct screen screen;
-    struct buf lines;
-    buf_init(&lines, 65536);
+    CLEANUP_BUF struct buf lines = buf_of(65536);
     screen_init(&screen, 40, 1, is_utf8);
     screen_put(&screen, 0, 0, width, SCREEN_PLAIN, text);
     screen_lines(&screen, &lines);
     assert_string_equal(buf_cstr(&lines), right);
     screen_fini(&screen);
-    buf_fini(&lines);
 }
 
 UNIT_TEST(test_text_is_escaped)
@@ -41,23 +39,20 @@ UNIT_TEST(test_bars)
     static const double values[] = {0, 1, 4, 8, -1, 8}, odd[] = {INFINITY, 1, INFINITY};
     for (int is_utf8 = 0; is_utf8 < 2; is_utf8++) {
         struct screen screen;
-        struct buf lines;
-        buf_init(&lines, 4096);
+        CLEANUP_BUF struct buf lines = buf_of(4096);
         screen_init(&screen, 10, 1, is_utf8);
         screen_put_bars(&screen, 0, 1, values, ARRAY_LEN(values), 0);
         screen_lines(&screen, &lines);
         assert_string_equal(buf_cstr(&lines), is_utf8 ? " ▁▂▅█ █\n" : " ._+# #\n");
         screen_put_bars(&screen, 0, 0, odd, ARRAY_LEN(odd), 0);
         screen_fini(&screen);
-        buf_fini(&lines);
     }
 }
 
 UNIT_TEST(test_changes)
 {
     struct screen before, now;
-    struct buf out;
-    buf_init(&out, 4096);
+    CLEANUP_BUF struct buf out = buf_of(4096);
     screen_init(&before, 10, 2, true);
     screen_init(&now, 10, 2, true);
     screen_put(&before, 0, 0, 10, SCREEN_PLAIN, "abc");
@@ -76,7 +71,6 @@ UNIT_TEST(test_changes)
                         "\x1b[0m\x1b[2J\x1b[1;1H\x1b[0mabd\x1b[2;9H\x1b[0;1;31mxy\x1b[0m");
     screen_fini(&before);
     screen_fini(&now);
-    buf_fini(&out);
 }
 
 UNIT_TEST(test_size_is_bounded)

@@ -51,15 +51,13 @@ static inline void wire_int(struct buf *out, unsigned number, uint64_t value)
 /* "k8s\0" and an Unknown. */
 static inline void wire_envelope(struct buf *out, const char *kind, struct slice raw)
 {
-    struct buf type;
-    buf_init(&type, 1024);
+    CLEANUP_BUF struct buf type = buf_of(1024);
     wire_bytes(&type, 1, slice_str("v1"));
     wire_bytes(&type, 2, slice_str(kind));
     buf_append(out, "k8s", 4);
     wire_bytes(out, 1, buf_slice(&type));
     wire_bytes(out, 2, raw);
     wire_bytes(out, 3, slice_str(""));
-    buf_fini(&type);
 }
 
 /* ---- Both encodings: name in JSON, number in protobuf ---- */
@@ -104,17 +102,15 @@ static inline void both_map_entry(struct both *both, const char *name, unsigned 
                                   const char *key, const char *value)
 {
     json_t *map = json_object_get(both->json, name);
-    struct buf entry;
     if (!map) {
         map = json_object();
         (void)json_object_set_new(both->json, name, map);
     }
     (void)json_object_set_new(map, key, json_string(value));
-    buf_init(&entry, 1 << 20);
+    CLEANUP_BUF struct buf entry = buf_of(1 << 20);
     wire_bytes(&entry, 1, slice_str(key));
     wire_bytes(&entry, 2, slice_str(value));
     wire_bytes(&both->proto, number, buf_slice(&entry));
-    buf_fini(&entry);
 }
 
 /* These take ownership of the inner message. */

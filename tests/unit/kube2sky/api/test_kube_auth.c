@@ -130,8 +130,7 @@ UNIT_TEST(test_kubeconfig)
         const struct config_case *c = &config_cases[i];
         struct kube_auth_config config = {0};
         struct err err = {0};
-        struct buf got;
-        buf_init(&got, 65536);
+        CLEANUP_BUF struct buf got = buf_of(65536);
         if (kube_auth_config_parse(slice_str(c->in), &config, &err) == 0) {
             print_config(&got, &config);
         } else {
@@ -141,7 +140,6 @@ UNIT_TEST(test_kubeconfig)
             fail_msg("%s: got %s want %s", c->name, buf_cstr(&got), c->want);
         }
         kube_auth_config_fini(&config);
-        buf_fini(&got);
     }
 }
 
@@ -387,11 +385,10 @@ UNIT_TEST(test_words)
                       cases[i].cluster, cases[i].user);
         struct kube_auth *auth = NULL;
         struct err err = {0};
-        struct buf got, want;
         kube_auth_put_file("config", text);
         assert_int_equal(new_auth(config, "", &auth, &err), 0);
-        buf_init(&got, 4096);
-        buf_init(&want, 4096);
+        CLEANUP_BUF struct buf got = buf_of(4096);
+        CLEANUP_BUF struct buf want = buf_of(4096);
         kube_auth_tell_identity(auth, &got);
         buf_append_str(&got, ", ");
         kube_auth_tell_trust(auth, &got);
@@ -405,8 +402,6 @@ UNIT_TEST(test_words)
         }
         assert_string_equal(buf_cstr(&got), buf_cstr(&want));
         kube_auth_free(auth);
-        buf_fini(&got);
-        buf_fini(&want);
         free(text);
     }
     free(config);

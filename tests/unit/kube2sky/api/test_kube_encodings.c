@@ -82,14 +82,12 @@ static void add_unknown(struct both *both)
 /* JSON has a text, protobuf a message of seconds. */
 static void add_creation(struct both *metadata)
 {
-    struct buf time;
-    buf_init(&time, 100);
+    CLEANUP_BUF struct buf time = buf_of(100);
     wire_int(&time, 1, 1714564800);
     wire_int(&time, 2, 0);
     wire_bytes(&metadata->proto, 8, buf_slice(&time));
     (void)json_object_set_new(metadata->json, "creationTimestamp",
                               json_string("2024-05-01T12:00:00Z"));
-    buf_fini(&time);
 }
 
 static void add_metadata(enum kube_kind kind, struct both *object)
@@ -418,13 +416,11 @@ static void check_event(enum kube_kind kind, const char *type, struct both *obje
     buf_append_str(&line, text);
     buf_append_char(&line, '}');
 
-    struct buf envelope;
-    buf_init(&envelope, 1 << 20);
+    CLEANUP_BUF struct buf envelope = buf_of(1 << 20);
     wire_envelope(&envelope, "Whatever", buf_slice(&object->proto));
     wire_bytes(&inner, 1, buf_slice(&envelope));
     wire_bytes(&message, 1, slice_str(type));
     wire_bytes(&message, 2, buf_slice(&inner));
-    buf_fini(&envelope);
 
     decode_event(KUBE_JSON, kind, buf_slice(&line), &from_json);
     decode_event(KUBE_PROTOBUF, kind, buf_slice(&message), &from_proto);
@@ -463,15 +459,13 @@ static void kube_encodings_expect_text(enum kube_kind kind, struct both *object,
     char *text = json_dumps(object->json, JSON_COMPACT);
     struct kube_event event;
     struct err err;
-    struct buf line;
-    buf_init(&line, 1 << 20);
+    CLEANUP_BUF struct buf line = buf_of(1 << 20);
     buf_printf(&line, "{\"type\":\"ADDED\",\"object\":%s}", text);
     assert_int_equal(kube_decode_event(KUBE_JSON, kind, buf_slice(&line), &event, &err), 0);
     buf_clear(&line);
     print_object(&line, event.object);
     assert_string_equal(buf_cstr(&line), want);
     kube_event_fini(&event);
-    buf_fini(&line);
     free(text);
 }
 
@@ -705,7 +699,6 @@ UNIT_TEST(test_random_lists)
     for (unsigned round = 0; round < 40; round++) {
         enum kube_kind kind = (enum kube_kind)(round % KUBE_PROTOBUF_KIND_COUNT);
         struct both list, metadata;
-        struct buf envelope, from_json, from_proto;
         both_init(&list);
         both_init(&metadata);
         (void)array_called(&list, "items");
@@ -718,17 +711,14 @@ UNIT_TEST(test_random_lists)
             both_add_message(&list, "items", 2, &object);
         }
         char *text = json_dumps(list.json, 0);
-        buf_init(&envelope, 1 << 24);
-        buf_init(&from_json, 1 << 24);
-        buf_init(&from_proto, 1 << 24);
+        CLEANUP_BUF struct buf envelope = buf_of(1 << 24);
+        CLEANUP_BUF struct buf from_json = buf_of(1 << 24);
+        CLEANUP_BUF struct buf from_proto = buf_of(1 << 24);
         wire_envelope(&envelope, "ServiceList", buf_slice(&list.proto));
         decode_list(KUBE_JSON, kind, slice_str(text), &from_json);
         decode_list(KUBE_PROTOBUF, kind, buf_slice(&envelope), &from_proto);
         kube_encodings_compare(&from_json, &from_proto, text);
         free(text);
-        buf_fini(&envelope);
-        buf_fini(&from_json);
-        buf_fini(&from_proto);
         both_fini(&list);
     }
 }
@@ -783,21 +773,16 @@ static void test_answers_of_a_server(void **state)
         "services", "endpoints", "endpointslices", "pods", "configmaps", "nodes", "namespaces"};
     const char *folder = getenv("KUBE_ANSWERS");
     for (size_t i = 0; i < KUBE_PROTOBUF_KIND_COUNT; i++) {
-        struct buf json, proto, from_json, from_proto;
-        buf_init(&json, 1 << 24);
-        buf_init(&proto, 1 << 24);
-        buf_init(&from_json, 1 << 24);
-        buf_init(&from_proto, 1 << 24);
+        CLEANUP_BUF struct buf json = buf_of(1 << 24);
+        CLEANUP_BUF struct buf proto = buf_of(1 << 24);
+        CLEANUP_BUF struct buf from_json = buf_of(1 << 24);
+        CLEANUP_BUF struct buf from_proto = buf_of(1 << 24);
         assert_true(kube_encodings_read_answer(folder, kinds[i], "json", &json));
         assert_true(kube_encodings_read_answer(folder, kinds[i], "protobuf", &proto));
         decode_list(KUBE_JSON, (enum kube_kind)i, buf_slice(&json), &from_json);
         decode_list(KUBE_PROTOBUF, (enum kube_kind)i, buf_slice(&proto), &from_proto);
         kube_encodings_compare(&from_json, &from_proto, kinds[i]);
         printf("%s", buf_cstr(&from_proto));
-        buf_fini(&json);
-        buf_fini(&proto);
-        buf_fini(&from_json);
-        buf_fini(&from_proto);
     }
 }
 

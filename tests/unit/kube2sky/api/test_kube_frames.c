@@ -40,9 +40,8 @@ UNIT_TEST(test_every_cut)
         for (size_t a = 0; a <= text.len; a++) {
             for (size_t b = a; b <= text.len; b++) {
                 struct kube_frames frames;
-                struct buf out;
                 kube_frames_init(&frames, cases[i].encoding);
-                buf_init(&out, 1024);
+                CLEANUP_BUF struct buf out = buf_of(1024);
                 kube_frames_feed(&frames, slice_of(text.ptr, a), &out);
                 kube_frames_feed(&frames, slice_of(text.ptr + a, b - a), &out);
                 kube_frames_feed(&frames, slice_of(text.ptr + b, text.len - b), &out);
@@ -50,7 +49,6 @@ UNIT_TEST(test_every_cut)
                 if (!slice_equal(buf_slice(&out), slice_of(cases[i].want, want_len(i)))) {
                     fail_msg("%zu cut at %zu and %zu: got %s", i, a, b, buf_cstr(&out));
                 }
-                buf_fini(&out);
                 kube_frames_fini(&frames);
             }
         }
@@ -61,14 +59,12 @@ UNIT_TEST(test_byte_by_byte)
 {
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         struct kube_frames frames;
-        struct buf out;
         kube_frames_init(&frames, cases[i].encoding);
-        buf_init(&out, 1024);
+        CLEANUP_BUF struct buf out = buf_of(1024);
         for (size_t j = 0; j < cases[i].text.len; j++) {
             kube_frames_feed(&frames, slice_of(cases[i].text.ptr + j, 1), &out);
         }
         assert_true(slice_equal(buf_slice(&out), slice_of(cases[i].want, want_len(i))));
-        buf_fini(&out);
         kube_frames_fini(&frames);
     }
 }

@@ -316,11 +316,10 @@ UNIT_TEST(test_objects)
 {
     for (size_t i = 0; i < ARRAY_LEN(object_cases); i++) {
         const struct object_case *c = &object_cases[i];
-        struct buf body, got;
         struct kube_list_meta meta = {0};
         struct err err = {0};
-        buf_init(&body, 65536);
-        buf_init(&got, 65536);
+        CLEANUP_BUF struct buf body = buf_of(65536);
+        CLEANUP_BUF struct buf got = buf_of(65536);
         buf_printf(&body, "{\"metadata\":{\"resourceVersion\":\"1\"},\"items\":[%s]}", c->in);
         assert_int_equal(decode_whole(KUBE_JSON, c->kind, buf_slice(&body), kube_object_on_object,
                                       kube_object_on_bad, &got, &meta, &err),
@@ -331,8 +330,6 @@ UNIT_TEST(test_objects)
             fail_msg("%s: got %s want %s", c->name, text, c->want);
         }
         kube_list_meta_fini(&meta);
-        buf_fini(&body);
-        buf_fini(&got);
     }
 }
 
@@ -390,10 +387,9 @@ UNIT_TEST(test_lists)
     for (size_t i = 0; i < ARRAY_LEN(list_cases); i++) {
         const struct list_case *c = &list_cases[i];
         for (size_t piece = 1; piece <= strlen(c->in) + 1; piece++) {
-            struct buf got;
             struct kube_list_meta meta = {0};
             struct err err = {0};
-            buf_init(&got, 65536);
+            CLEANUP_BUF struct buf got = buf_of(65536);
             if (decode_pieces(KUBE_JSON, KUBE_ENDPOINTS, slice_str(c->in), piece,
                               kube_object_on_object, kube_object_on_bad, &got, &meta, &err) == 0) {
                 buf_printf(&got, "rv=%s continue=%s", meta.resource_version, meta.continue_token);
@@ -405,17 +401,15 @@ UNIT_TEST(test_lists)
                          c->want);
             }
             kube_list_meta_fini(&meta);
-            buf_fini(&got);
         }
     }
 }
 
 UNIT_TEST(test_list_refuses_huge_continue)
 {
-    struct buf body;
     struct kube_list_meta meta = {0};
     struct err err = {0};
-    buf_init(&body, 1 << 20);
+    CLEANUP_BUF struct buf body = buf_of(1 << 20);
     buf_append_str(&body, "{\"metadata\":{\"resourceVersion\":\"7\",\"continue\":\"");
     for (int i = 0; i < 65537; i++) {
         buf_append_char(&body, 'x');
@@ -424,7 +418,6 @@ UNIT_TEST(test_list_refuses_huge_continue)
     assert_int_equal(decode_whole(KUBE_JSON, KUBE_SERVICE, buf_slice(&body), kube_object_on_object,
                                   kube_object_on_bad, NULL, &meta, &err),
                      ERR_TOO_LARGE);
-    buf_fini(&body);
 }
 
 /* ---- Events ---- */
@@ -503,8 +496,7 @@ UNIT_TEST(test_events)
         const struct event_case *c = &event_cases[i];
         struct kube_event event = {0};
         struct err err = {0};
-        struct buf got;
-        buf_init(&got, 65536);
+        CLEANUP_BUF struct buf got = buf_of(65536);
         if (kube_decode_event(KUBE_JSON, KUBE_ENDPOINTS, slice_str(c->in), &event, &err) == 0) {
             print_event(&got, &event, &err);
         } else {
@@ -514,7 +506,6 @@ UNIT_TEST(test_events)
             fail_msg("%s: got %s want %s", c->name, buf_cstr(&got), c->want);
         }
         kube_event_fini(&event);
-        buf_fini(&got);
     }
 }
 
@@ -526,8 +517,7 @@ UNIT_TEST(test_clusters_of_imports)
     for (size_t i = 0; i < ARRAY_LEN(clusters); i++) {
         struct kube_event event = {0};
         struct err err = {0};
-        struct buf text;
-        buf_init(&text, 1024);
+        CLEANUP_BUF struct buf text = buf_of(1024);
         buf_printf(&text,
                    EVENT("ADDED", "{\"metadata\":{\"namespace\":\"a\",\"name\":\"b\",\"labels\":{"
                                   "\"multicluster.kubernetes.io/source-cluster\":\"%s\"}},"
@@ -538,7 +528,6 @@ UNIT_TEST(test_clusters_of_imports)
         objects[i] = event.object;
         event.object = NULL;
         kube_event_fini(&event);
-        buf_fini(&text);
     }
     for (size_t round = 0; round < 2; round++) {
         assert_false(kube_object_equal(objects[0], objects[1]));
@@ -573,9 +562,8 @@ UNIT_TEST(test_status)
 /* Endpoints with one address `count` times, and as many fields for it in the map. */
 static double hostnames_us(unsigned count)
 {
-    struct buf text;
     double least = 0;
-    buf_init(&text, 64 * 1024 * 1024);
+    CLEANUP_BUF struct buf text = buf_of(64 * 1024 * 1024);
     buf_append_str(&text, "{\"type\":\"ADDED\",\"object\":{\"metadata\":{\"namespace\":\"default\","
                           "\"name\":\"web\",\"annotations\":{"
                           "\"endpoints.beta.kubernetes.io/hostnames-map\":"
@@ -601,7 +589,6 @@ static double hostnames_us(unsigned count)
         kube_event_fini(&event);
         least = round == 0 || took < least ? took : least;
     }
-    buf_fini(&text);
     return least;
 }
 

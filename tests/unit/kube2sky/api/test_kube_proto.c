@@ -15,24 +15,20 @@
 
 static void put_metadata(struct buf *out, struct slice name)
 {
-    struct buf metadata;
-    buf_init(&metadata, 1 << 20);
+    CLEANUP_BUF struct buf metadata = buf_of(1 << 20);
     wire_bytes(&metadata, 1, name);
     wire_bytes(&metadata, 3, slice_str("d"));
     wire_bytes(&metadata, 6, slice_str("5"));
     wire_bytes(out, 1, buf_slice(&metadata));
-    buf_fini(&metadata);
 }
 
 /* An item of a list: metadata, and the raw content of the spec (or status). */
 static void put_item(struct buf *list, struct slice name, struct slice spec)
 {
-    struct buf object;
-    buf_init(&object, 1 << 24);
+    CLEANUP_BUF struct buf object = buf_of(1 << 24);
     put_metadata(&object, name);
     wire_bytes(&object, 2, spec);
     wire_bytes(list, 2, buf_slice(&object));
-    buf_fini(&object);
 }
 
 static void put_list_metadata(struct buf *list)
@@ -75,8 +71,8 @@ static void kube_proto_decode(enum kube_kind kind, struct slice body, size_t pie
 
 static void check_list(enum kube_kind kind, const struct buf *list, const char *want)
 {
-    struct buf body, got;
-    buf_init(&body, 1 << 25);
+    struct buf got;
+    CLEANUP_BUF struct buf body = buf_of(1 << 25);
     wire_envelope(&body, "List", buf_slice(list));
     for (size_t piece = body.len > 100000 ? 16384 : 1; piece <= 2 * body.len;
          piece = piece * 3 + 1) {
@@ -86,7 +82,6 @@ static void check_list(enum kube_kind kind, const struct buf *list, const char *
         }
         buf_fini(&got);
     }
-    buf_fini(&body);
 }
 
 /* ---- Tests ---- */
@@ -94,8 +89,7 @@ static void check_list(enum kube_kind kind, const struct buf *list, const char *
 /* A broken object is dropped alone. */
 UNIT_TEST(test_broken_between_good_ones)
 {
-    struct buf list;
-    buf_init(&list, 1 << 20);
+    CLEANUP_BUF struct buf list = buf_of(1 << 20);
     put_list_metadata(&list);
     put_item(&list, slice_str("a"), SLICE(""));
     put_item(&list, slice_str("cut"), SLICE("\x0a\x7f"));  /* a port longer than the rest */
@@ -128,15 +122,13 @@ UNIT_TEST(test_broken_between_good_ones)
         "bad: metadata: not a protobuf message\n"
         "d/z type= headless\n"
         "rv=100 continue=");
-    buf_fini(&list);
 }
 
 /* Objects before the cut are delivered, but the list fails. */
 UNIT_TEST(test_cut_anywhere)
 {
-    struct buf list, body;
-    buf_init(&list, 1 << 20);
-    buf_init(&body, 1 << 20);
+    CLEANUP_BUF struct buf list = buf_of(1 << 20);
+    CLEANUP_BUF struct buf body = buf_of(1 << 20);
     put_list_metadata(&list);
     put_item(&list, slice_str("a"),
              SLICE("\x1a\x08"
@@ -157,8 +149,6 @@ UNIT_TEST(test_cut_anywhere)
         buf_fini(&got);
         free(copy);
     }
-    buf_fini(&list);
-    buf_fini(&body);
 }
 
 static const struct {
@@ -191,8 +181,7 @@ UNIT_TEST(test_odd_bodies)
 UNIT_TEST(test_status_body)
 {
     struct kube_status status = {0};
-    struct buf body;
-    buf_init(&body, 1024);
+    CLEANUP_BUF struct buf body = buf_of(1024);
     wire_envelope(&body, "Status", SLICE("\x1a\x03nay\x30\x93\x03"));
     assert_true(kube_decode_status(buf_slice(&body), &status));
     assert_int_equal(status.code, 403);
@@ -201,15 +190,13 @@ UNIT_TEST(test_status_body)
     buf_clear(&body);
     wire_envelope(&body, "Service", SLICE("\x1a\x03nay\x30\x93\x03"));
     assert_false(kube_decode_status(buf_slice(&body), &status));
-    buf_fini(&body);
 }
 
 /* An object that grows to 40 times its encoded size is rejected at the limit, alone. */
 UNIT_TEST(test_amplification)
 {
-    struct buf list, spec;
-    buf_init(&spec, 1 << 23);
-    buf_init(&list, 1 << 24);
+    CLEANUP_BUF struct buf spec = buf_of(1 << 23);
+    CLEANUP_BUF struct buf list = buf_of(1 << 24);
     for (size_t i = 0; i < (1 << 23) / 2 - 100; i++) {
         buf_append(&spec, "\x0a\x00", 2); /* a port */
     }
@@ -219,15 +206,12 @@ UNIT_TEST(test_amplification)
     check_list(KUBE_SERVICE, &list,
                "d/huge garbled: spec: decodes to more than 67108864 bytes\n"
                "d/b type=\nrv=100 continue=");
-    buf_fini(&list);
-    buf_fini(&spec);
 }
 
 /* 5 MB of ignored content, in an annotation, do no harm. */
 UNIT_TEST(test_large_object)
 {
     struct both object, metadata;
-    struct buf list;
     char *text = xmalloc(5000001);
     memset(text, 'x', 5000000);
     text[5000000] = '\0';
@@ -235,19 +219,16 @@ UNIT_TEST(test_large_object)
     both_init(&metadata);
     both_string(&metadata, "name", 1, "large");
     both_string(&metadata, "namespace", 3, "d");
-    struct buf entry;
-    buf_init(&entry, 1 << 23);
+    CLEANUP_BUF struct buf entry = buf_of(1 << 23);
     wire_bytes(&entry, 1, slice_str("note"));
     wire_bytes(&entry, 2, slice_str(text));
     wire_bytes(&metadata.proto, 12, buf_slice(&entry));
-    buf_fini(&entry);
     both_message(&object, "metadata", 1, &metadata);
-    buf_init(&list, 1 << 24);
+    CLEANUP_BUF struct buf list = buf_of(1 << 24);
     put_list_metadata(&list);
     wire_bytes(&list, 2, buf_slice(&object.proto));
     check_list(KUBE_POD, &list, "d/large \nrv=100 continue=");
     both_fini(&object);
-    buf_fini(&list);
     free(text);
 }
 
@@ -343,13 +324,12 @@ UNIT_TEST(test_specs_of_pods)
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         struct both object, metadata, event;
         struct kube_event got;
-        struct buf envelope, text;
         struct err err = {0};
         both_init(&object);
         both_init(&metadata);
         both_init(&event);
-        buf_init(&envelope, 1024);
-        buf_init(&text, 1024);
+        CLEANUP_BUF struct buf envelope = buf_of(1024);
+        CLEANUP_BUF struct buf text = buf_of(1024);
         both_string(&metadata, "name", 1, "p");
         both_string(&metadata, "namespace", 3, "default");
         both_message(&object, "metadata", 1, &metadata);
@@ -364,8 +344,6 @@ UNIT_TEST(test_specs_of_pods)
         print_object(&text, got.object);
         assert_string_equal(buf_cstr(&text), cases[i].want);
         kube_event_fini(&got);
-        buf_fini(&text);
-        buf_fini(&envelope);
         both_fini(&event);
         both_fini(&object);
     }

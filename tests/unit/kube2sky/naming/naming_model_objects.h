@@ -18,8 +18,7 @@ static inline void append_ports(const struct part *part, struct buf *out)
 static inline struct kube_object *service_object(const struct service *service, unsigned ns,
                                                  unsigned i)
 {
-    struct buf spec;
-    buf_init(&spec, 1 << 16);
+    CLEANUP_BUF struct buf spec = buf_of(1 << 16);
     append_ports(&service->part, &spec);
     buf_printf(&spec, ",'publishNotReadyAddresses':%s", service->takes_all ? "true" : "false");
     if (service->type == HEADLESS) {
@@ -36,7 +35,6 @@ static inline struct kube_object *service_object(const struct service *service, 
     char *name = xasprintf("s%u", i);
     struct kube_object *object = service_from(ns_name(ns), name, buf_cstr(&spec));
     free(name);
-    buf_fini(&spec);
     return object;
 }
 
@@ -63,9 +61,8 @@ static inline void append_subset(const struct part *part, struct buf *out)
 static inline struct kube_object *endpoints_object(const struct part *subsets, unsigned ns,
                                                    unsigned i)
 {
-    struct buf text;
     char *name = xasprintf("s%u", i);
-    buf_init(&text, 1 << 16);
+    CLEANUP_BUF struct buf text = buf_of(1 << 16);
     for (unsigned j = 0; j < SUBSETS; j++) {
         buf_append_str(&text, j ? ",{" : "{");
         append_subset(&subsets[j], &text);
@@ -73,7 +70,6 @@ static inline struct kube_object *endpoints_object(const struct part *subsets, u
     }
     struct kube_object *object = endpoints_from(ns_name(ns), name, buf_cstr(&text));
     free(name);
-    buf_fini(&text);
     return object;
 }
 
@@ -81,8 +77,7 @@ static inline struct kube_object *endpoints_object(const struct part *subsets, u
 static inline struct kube_object *slice_object(const struct slice_object *slice, unsigned ns,
                                                unsigned i)
 {
-    struct buf text;
-    buf_init(&text, 1 << 16);
+    CLEANUP_BUF struct buf text = buf_of(1 << 16);
     buf_printf(&text, "'addressType':'%s','endpoints':[", slice->is_fqdn ? "FQDN" : "IPv4");
     for (unsigned j = 0; j < slice->part.endpoint_count; j++) {
         const struct endpoint *endpoint = &slice->part.endpoints[j];
@@ -101,15 +96,13 @@ static inline struct kube_object *slice_object(const struct slice_object *slice,
     struct kube_object *object = slice_from(ns_name(ns), name, service, buf_cstr(&text));
     free(service);
     free(name);
-    buf_fini(&text);
     return object;
 }
 
 static inline struct kube_object *pod_object(const struct pod *pod, unsigned ns, unsigned i)
 {
     static const char *const ended[] = {"Succeeded", "Failed"};
-    struct buf text;
-    buf_init(&text, 1 << 16);
+    CLEANUP_BUF struct buf text = buf_of(1 << 16);
     buf_printf(&text, "'phase':'%s','podIPs':[", pod->has_ended ? ended[i % 2] : "Running");
     for (unsigned j = 0; j < pod->ip_count; j++) {
         buf_printf(&text, "%s{'ip':'%s'}", j ? "," : "", ips[pod->ips[j]].given);
@@ -118,7 +111,6 @@ static inline struct kube_object *pod_object(const struct pod *pod, unsigned ns,
     char *name = xasprintf("pod%u", i);
     struct kube_object *object = pod_from(ns_name(ns), name, buf_cstr(&text));
     free(name);
-    buf_fini(&text);
     return object;
 }
 

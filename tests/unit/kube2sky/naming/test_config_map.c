@@ -176,14 +176,12 @@ static const struct one bad[] = {
 static void config_map_check(const struct one *one, bool is_prefix)
 {
     char *want = config_map_quoted(one->want);
-    struct buf got;
-    buf_init(&got, 1 << 20);
+    CLEANUP_BUF struct buf got = buf_of(1 << 20);
     read_one(one->key, one->value, &got);
     size_t n = is_prefix ? strlen(want) : strlen(want) + 1;
     if (strncmp(buf_cstr(&got), want, n) != 0) {
         fail_msg("%s: %s\ngot:  %s\nwant: %s", one->key, one->value, buf_cstr(&got), want);
     }
-    buf_fini(&got);
     free(want);
 }
 
@@ -242,10 +240,9 @@ UNIT_TEST(test_external_names)
 /* The last label of a key has room for the hash. */
 UNIT_TEST(test_long_names)
 {
-    struct buf zone, value, got;
-    buf_init(&zone, 4096);
-    buf_init(&value, 8192);
-    buf_init(&got, 8192);
+    CLEANUP_BUF struct buf zone = buf_of(4096);
+    CLEANUP_BUF struct buf value = buf_of(8192);
+    CLEANUP_BUF struct buf got = buf_of(8192);
     for (size_t n = 200; n < 250; n++) {
         buf_clear(&zone);
         for (size_t i = 0; i < n; i++) {
@@ -260,16 +257,12 @@ UNIT_TEST(test_long_names)
         bool fits = 9 + (n + 2) + 24 <= 255;
         assert_int_equal(strncmp(buf_cstr(&got), STUB, strlen(STUB)) == 0, fits);
     }
-    buf_fini(&zone);
-    buf_fini(&value);
-    buf_fini(&got);
 }
 
 UNIT_TEST(test_limits)
 {
-    struct buf text, got;
-    buf_init(&text, 4 << 20);
-    buf_init(&got, 4 << 20);
+    CLEANUP_BUF struct buf text = buf_of(4 << 20);
+    CLEANUP_BUF struct buf got = buf_of(4 << 20);
     for (size_t extra = 0; extra < 2; extra++) {
         buf_clear(&text);
         buf_append_str(&text, "{'a.cluster.local':[");
@@ -292,8 +285,6 @@ UNIT_TEST(test_limits)
     buf_clear(&got);
     read_one("records", buf_cstr(&text), &got);
     assert_non_null(strstr(buf_cstr(&got), "expected keys of at most 655360 bytes in all"));
-    buf_fini(&text);
-    buf_fini(&got);
 }
 
 /* A refusal says nothing of the rest, and a later map that is right is taken whole. */

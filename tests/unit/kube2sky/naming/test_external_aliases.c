@@ -153,10 +153,9 @@ static void test_repeated_name(void **state UNUSED)
 static void test_order(void **state UNUSED)
 {
     struct bed bed;
-    struct buf out;
     const char *const mine = "+/skydns/com/example/x/41d689bb";
     external_aliases_bed_open(&bed);
-    buf_init(&out, 1 << 20);
+    CLEANUP_BUF struct buf out = buf_of(1 << 20);
     external_aliases_ask(&bed, ALIAS_OF_ROUTE, "ingress/default/i", "default/web", 1,
                          "x.example.com");
     assert_string_equal(external_aliases_wants(&bed, "alias/default/web", &out), mine);
@@ -183,23 +182,20 @@ static void test_order(void **state UNUSED)
     assert_string_equal(buf_cstr(&bed.told), "");
     external_aliases_ask(&bed, ALIAS_OF_SERVICE, "svc/c/s", "c/s", 8, "");
     assert_string_equal(buf_cstr(&bed.told), "alias/a/s alias/c/s ");
-    buf_fini(&out);
     external_aliases_bed_close(&bed);
 }
 
 static void test_limit_of_a_service(void **state UNUSED)
 {
     struct bed bed;
-    struct buf names;
     external_aliases_bed_open(&bed);
-    buf_init(&names, 1 << 20);
+    CLEANUP_BUF struct buf names = buf_of(1 << 20);
     for (int i = 0; i < EXTERNAL_ALIASES_OBJECT_MAX + 6; i++) {
         buf_printf(&names, "n%d.example.com,", i);
     }
     external_aliases_ask(&bed, ALIAS_OF_SERVICE, "svc/a/s", "a/s", 9, buf_cstr(&names));
     assert_int_equal(external_aliases_count(bed.aliases).names, EXTERNAL_ALIASES_OBJECT_MAX);
     assert_int_equal(external_aliases_count(bed.aliases).refused, 1);
-    buf_fini(&names);
     external_aliases_bed_close(&bed);
 }
 

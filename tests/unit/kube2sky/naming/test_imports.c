@@ -211,9 +211,8 @@ static void imports_note_owner(void *data, struct slice owner)
 
 UNIT_TEST(test_inventory)
 {
-    struct buf changed;
     struct owner_objects objects;
-    buf_init(&changed, 65536);
+    CLEANUP_BUF struct buf changed = buf_of(65536);
     owner_objects_init(&objects);
     struct inventory *imports = inventory_new(&(struct inventory_config){
         .is_narrowed = true, .has_imports = true, .changed = imports_note_owner, .data = &changed});
@@ -236,7 +235,6 @@ UNIT_TEST(test_inventory)
     assert_true(inventory_knows_claims(imports, slice_str("mcs/default/gone")));
     inventory_free(imports);
     owner_objects_fini(&objects);
-    buf_fini(&changed);
 }
 
 static void imports_ignore_address(void *data, const struct ip *ip)

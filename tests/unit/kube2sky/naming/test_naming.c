@@ -160,8 +160,7 @@ UNIT_TEST(test_whole_keys)
     struct kube_object *service = service_from(
         "default", "kubernetes",
         "'clusterIP':'10.0.0.1','ports':[{'name':'https','port':443,'protocol':'TCP'}]");
-    struct buf drops;
-    buf_init(&drops, 1024);
+    CLEANUP_BUF struct buf drops = buf_of(1024);
     char *got = build_text(service, "cluster.local.", "", &drops);
     assert_string_equal(
         got,
@@ -176,7 +175,6 @@ UNIT_TEST(test_whole_keys)
     assert_non_null(strstr(got, "\"kubernetes.default.svc.a.b.example.\""));
     free(got);
     assert_int_equal(drops.len, 0);
-    buf_fini(&drops);
     kube_object_free(service);
 }
 
@@ -591,15 +589,13 @@ static void naming_check_names(const char *ns, const char *name, const char *dom
 {
     struct kube_object *service = service_from(
         ns, name, "'clusterIP':'10.0.0.1','ports':[{'name':'x','port':1,'protocol':'TCP'}]");
-    struct buf drops;
-    buf_init(&drops, 1 << 16);
+    CLEANUP_BUF struct buf drops = buf_of(1 << 16);
     char *got = build_text(service, domain, "", &drops);
     if (!strstr(got, want) || (want[0] == '\0') != (got[0] == '\0')) {
         fail_msg("%s/%s: `%s` lacks `%s`", ns, name, got, want);
     }
     assert_string_equal(buf_cstr(&drops), want_drops);
     free(got);
-    buf_fini(&drops);
     kube_object_free(service);
 }
 
@@ -626,19 +622,17 @@ UNIT_TEST(test_names)
 UNIT_TEST(test_key_over_255_bytes)
 {
     static const char l63[] = "a23456789012345678901234567890123456789012345678901234567890123";
-    struct buf drops;
     /* 248 bytes of name for the address; the port's two labels would be ten more. */
     char *domain = xasprintf("%s.a234567890123456789012345678901234567890.", l63);
     struct kube_object *service = service_from(
         l63, l63, "'clusterIP':'10.0.0.1','ports':[{'name':'abc','port':1,'protocol':'TCP'}]");
-    buf_init(&drops, 1 << 16);
+    CLEANUP_BUF struct buf drops = buf_of(1 << 16);
     char *got = build_text(service, domain, "", &drops);
     assert_non_null(strstr(got, "/c88f1059 {\"host\":\"10.0.0.1\""));
     assert_null(strstr(got, "_tcp"));
     assert_true(strncmp(buf_cstr(&drops), "key exceeds the limits of DNS names=/skydns/", 43) == 0);
     free(got);
     free(domain);
-    buf_fini(&drops);
     kube_object_free(service);
 }
 
@@ -683,12 +677,10 @@ UNIT_TEST(test_pod_labels)
     };
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         struct ip ip;
-        struct buf label;
-        buf_init(&label, 64);
+        CLEANUP_BUF struct buf label = buf_of(64);
         assert_true(ip_parse(slice_str(rows[i].ip), &ip));
         naming_pod_label(&ip, &label);
         assert_string_equal(buf_cstr(&label), rows[i].label);
-        buf_fini(&label);
     }
 }
 
@@ -724,8 +716,7 @@ UNIT_TEST(test_too_many_records)
     struct desired desired;
     struct claims claims;
     struct err err = {0};
-    struct buf subset;
-    buf_init(&subset, 1 << 20);
+    CLEANUP_BUF struct buf subset = buf_of(1 << 20);
     buf_append_str(&subset, "{'addresses':[");
     for (int i = 0; i < 400; i++) {
         buf_printf(&subset, "%s{'ip':'10.0.%d.%d'}", i ? "," : "", i / 256, i % 256);
@@ -746,7 +737,6 @@ UNIT_TEST(test_too_many_records)
     desired_fini(&desired);
     claims_fini(&claims);
     owner_objects_fini(&objects);
-    buf_fini(&subset);
     kube_object_free(service);
     kube_object_free(endpoints);
 }

@@ -40,7 +40,7 @@ static void check_external(const struct external_row *row)
 {
     struct kube_object *service = service_with(row->spec, row->points);
     struct kube_object *slice = slice_from("default", "web-x", "web", SLICE);
-    struct buf got, drops;
+    struct buf drops;
     struct naming_config config = {
         .domain = "cluster.local.",
         .ttl_s = 30,
@@ -52,7 +52,7 @@ static void check_external(const struct external_row *row)
     struct desired desired;
     struct claims claims;
     struct err err = {0};
-    buf_init(&got, 1 << 20);
+    CLEANUP_BUF struct buf got = buf_of(1 << 20);
     buf_init(&drops, 1 << 20);
     desired_init(&desired);
     claims_init(&claims);
@@ -83,7 +83,6 @@ static void check_external(const struct external_row *row)
     owner_objects_fini(&objects);
     kube_object_free(slice);
     kube_object_free(service);
-    buf_fini(&got);
     buf_fini(&drops);
 }
 

@@ -118,18 +118,16 @@ static char *reverse_line(const struct world *w, size_t i)
 {
     struct reverse_winner winner;
     struct ip ip;
-    struct buf key;
     if (!ip_parse_sloppy(slice_str(ips[i].given), &ip) ||
         !reverse_winner(w->reverse, &ip, &winner)) {
         return xstrdup("");
     }
-    buf_init(&key, REVERSE_KEY_MAX);
+    CLEANUP_BUF struct buf key = buf_of(REVERSE_KEY_MAX);
     reverse_key(&ip, &key);
     char *host = xstrndup(winner.host.ptr, winner.host.len), *value = value_of(host, 0);
     char *line = xasprintf("%s %s\n", buf_cstr(&key), value);
     free(value);
     free(host);
-    buf_fini(&key);
     return line;
 }
 

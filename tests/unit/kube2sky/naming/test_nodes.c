@@ -50,8 +50,7 @@ static void assert_changed(struct fixture *f, const char *want)
 /* addresses: "10.0.0.1,fd00::1" */
 static struct kube_object *node_from(const char *name, const char *addresses)
 {
-    struct buf text;
-    buf_init(&text, 1 << 16);
+    CLEANUP_BUF struct buf text = buf_of(1 << 16);
     buf_printf(&text,
                "{'metadata':{'name':'%s'},'status':{'addresses':["
                "{'type':'Hostname','address':'%s'}",
@@ -63,7 +62,6 @@ static struct kube_object *node_from(const char *name, const char *addresses)
     }
     buf_append_str(&text, "]}}");
     struct kube_object *object = object_from(KUBE_NODE, buf_cstr(&text));
-    buf_fini(&text);
     return object;
 }
 
@@ -320,9 +318,8 @@ static char *hosts_of(const struct world *w, size_t i)
     struct owner_objects objects;
     struct desired desired;
     struct claims claims;
-    struct buf id;
     struct err err;
-    buf_init(&id, 1024);
+    CLEANUP_BUF struct buf id = buf_of(1024);
     node_names_append_owner(slice_str(names[i]), &id);
     owner_objects_init(&objects);
     desired_init(&desired);
@@ -341,7 +338,6 @@ static char *hosts_of(const struct world *w, size_t i)
     desired_fini(&desired);
     claims_fini(&claims);
     owner_objects_fini(&objects);
-    buf_fini(&id);
     return host;
 }
 
@@ -349,8 +345,7 @@ static char *hosts_of(const struct world *w, size_t i)
 static void name_reported(struct world *w)
 {
     for (size_t i = 0; i < ARRAY_LEN(names); i++) {
-        struct buf id;
-        buf_init(&id, 1024);
+        CLEANUP_BUF struct buf id = buf_of(1024);
         node_names_append_owner(slice_str(names[i]), &id);
         buf_append_char(&id, ' ');
         const char *at = strstr(buf_cstr(&w->f->changed), buf_cstr(&id));
@@ -358,7 +353,6 @@ static void name_reported(struct world *w)
             free(w->keys[i]);
             w->keys[i] = hosts_of(w, i);
         }
-        buf_fini(&id);
     }
     buf_clear(&w->f->changed);
 }

@@ -135,8 +135,7 @@ static void test_limits(void **state UNUSED)
     for (int extra = 0; extra < 2; extra++) {
         struct override_zones *zones = NULL;
         struct err err = {0};
-        struct buf text;
-        buf_init(&text, 1 << 20);
+        CLEANUP_BUF struct buf text = buf_of(1 << 20);
         for (int i = 0; i < OVERRIDE_ZONES_MAX + extra; i++) {
             buf_printf(&text, "%sz%d.com", i ? "," : "", i);
         }
@@ -152,7 +151,6 @@ static void test_limits(void **state UNUSED)
         r = override_zones_parse(buf_cstr(&text), "cluster.local.", &zones, &err);
         assert_int_equal(r, extra ? ERR_USAGE : 0);
         override_zones_free(zones);
-        buf_fini(&text);
     }
 }
 

@@ -33,9 +33,8 @@ static void naming_reverse_set(struct reverse *reverse, const char *owner,
                                const struct wish *wishes, size_t count, const char *want)
 {
     struct claims claims;
-    struct buf told;
     claims_init(&claims);
-    buf_init(&told, 4096);
+    CLEANUP_BUF struct buf told = buf_of(4096);
     for (size_t i = 0; i < count; i++) {
         struct claim claim = {
             .ip = reverse_ip_of(wishes[i].ip),
@@ -47,7 +46,6 @@ static void naming_reverse_set(struct reverse *reverse, const char *owner,
     claims_seal(&claims);
     reverse_set(reverse, slice_str(owner), &claims, reverse_note_address, &told);
     assert_string_equal(buf_cstr(&told), want);
-    buf_fini(&told);
     claims_fini(&claims);
 }
 
@@ -262,13 +260,11 @@ UNIT_TEST(test_keys)
     };
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         struct ip ip = reverse_ip_of(rows[i].ip), back;
-        struct buf key;
-        buf_init(&key, REVERSE_KEY_MAX);
+        CLEANUP_BUF struct buf key = buf_of(REVERSE_KEY_MAX);
         reverse_key(&ip, &key);
         assert_string_equal(buf_cstr(&key), rows[i].key);
         assert_true(reverse_parse_key(buf_slice(&key), &back));
         assert_int_equal(claim_compare_ips(&ip, &back), 0);
-        buf_fini(&key);
     }
 }
 

@@ -91,8 +91,7 @@ static void test_names_at_listeners(void **state UNUSED)
     };
     struct route_rules rules = {.class_count = 0};
     struct err err;
-    struct buf got;
-    buf_init(&got, 1 << 16);
+    CLEANUP_BUF struct buf got = buf_of(1 << 16);
     assert_int_equal(route_rules_add_gateway(&rules, "n/g=n/s", NULL, 0, &err), 0);
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         char *route_text = xasprintf(
@@ -114,7 +113,6 @@ static void test_names_at_listeners(void **state UNUSED)
         free(route_text);
         free(gateway_text);
     }
-    buf_fini(&got);
 }
 
 /* ---- The table ---- */

@@ -80,8 +80,7 @@ static void slice_change_on_slice_changed(void *data, struct slice owner UNUSED,
 static struct kube_object *large_slice(unsigned number, unsigned size, unsigned round)
 {
     char *name = xasprintf("large-%u", number);
-    struct buf rest;
-    buf_init(&rest, 1 << 20);
+    CLEANUP_BUF struct buf rest = buf_of(1 << 20);
     buf_append_str(&rest, "'addressType':'IPv4'," PORT ",'endpoints':[");
     for (unsigned i = 0; i < size; i++) {
         unsigned net = i < MOVED && round % 2 ? 11 : 10;
@@ -90,7 +89,6 @@ static struct kube_object *large_slice(unsigned number, unsigned size, unsigned 
     }
     buf_append_char(&rest, ']');
     struct kube_object *slice = slice_from("default", name, "large", buf_cstr(&rest));
-    buf_fini(&rest);
     free(name);
     return slice;
 }

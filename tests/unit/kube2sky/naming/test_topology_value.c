@@ -79,13 +79,11 @@ UNIT_TEST(test_addresses)
 
 UNIT_TEST(test_too_many_addresses)
 {
-    struct buf endpoints;
-    buf_init(&endpoints, SIZE_MAX);
+    CLEANUP_BUF struct buf endpoints = buf_of(SIZE_MAX);
     buf_append_str(&endpoints, "{'zone':'eu-1a','addresses':['10.2.0.0'");
     for (unsigned i = 0; i < 20000; i++) {
         buf_printf(&endpoints, ",'10.1.%u.%u'", i >> 8, i & 255);
     }
     buf_append_str(&endpoints, "]}");
     assert_string_equal(value_of(MARKED, buf_cstr(&endpoints), ""), "too long");
-    buf_fini(&endpoints);
 }

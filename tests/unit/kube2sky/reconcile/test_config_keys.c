@@ -36,8 +36,7 @@ static void want_names(struct fixture *f, uint32_t names, unsigned version)
 /* "n00 {"text":"7"}\n" of each, before what is there anyway; without the other's. */
 static void assert_names(struct fixture *f, uint32_t names, unsigned version, uint32_t others)
 {
-    struct buf want;
-    buf_init(&want, 1 << 16);
+    CLEANUP_BUF struct buf want = buf_of(1 << 16);
     for (unsigned i = 0; i < 32; i++) {
         if (others >> i & 1) {
             buf_printf(&want, "n%02u theirs\n", i);
@@ -47,7 +46,6 @@ static void assert_names(struct fixture *f, uint32_t names, unsigned version, ui
     }
     buf_append_str(&want, KUBERNETES);
     assert_tree(f, buf_cstr(&want));
-    buf_fini(&want);
 }
 
 /* ---- The document ---- */
@@ -116,14 +114,12 @@ static bool config_keys_is_in_order(const void *data)
 {
     const struct fixture *f = data;
     bool is_settled = true;
-    struct buf lines;
-    buf_init(&lines, 1 << 20);
+    CLEANUP_BUF struct buf lines = buf_of(1 << 20);
     reconciler_preview(f->reconciler, slice_str("ConfigMap"), &lines);
     for (size_t i = 0; i + 1 < lines.len; i++) {
         bool begins = i == 0 || lines.data[i - 1] == '\n';
         is_settled = is_settled && !(begins && lines.data[i] != '=');
     }
-    buf_fini(&lines);
     return has_synced(f) && is_settled;
 }
 
@@ -395,8 +391,7 @@ UNIT_TEST(test_document)
         {"{\"keys\":7}", "keys: expected a list"},
         {"{\"keys\":[\"/a\",7]}", "keys[1]: expected a string"},
     };
-    struct buf got;
-    buf_init(&got, 4096);
+    CLEANUP_BUF struct buf got = buf_of(4096);
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         struct err err = {0};
         buf_clear(&got);
@@ -420,5 +415,4 @@ UNIT_TEST(test_document)
     config_document_begin(slice_str(""), &got);
     config_document_end(&got);
     assert_string_equal(buf_cstr(&got), "{\"keys\":[]}");
-    buf_fini(&got);
 }

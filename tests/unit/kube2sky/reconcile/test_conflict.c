@@ -86,8 +86,7 @@ static void wait_due(struct fixture *f, unsigned count)
 
 UNIT_TEST_ON(test_some_restorations_are_free, struct fixture *f)
 {
-    struct buf text;
-    buf_init(&text, 1024);
+    CLEANUP_BUF struct buf text = buf_of(1024);
     conflict_start(f, (struct conflict_limits){.rest_first_ms = LONG_MS, .rest_max_ms = LONG_MS});
     assert_false(conflict_must_rest(f->conflicts, &f->owners[0]));
     conflict_restore(f, 0, CONFLICT_FREE - 1);
@@ -104,7 +103,6 @@ UNIT_TEST_ON(test_some_restorations_are_free, struct fixture *f)
         buf_cstr(&text),
         "another writer keeps changing keys of 1 services, such as svc/default/web; "
         "a second kube2sky without --leader-elect?");
-    buf_fini(&text);
 }
 
 UNIT_TEST_ON(test_a_rest_ends_and_then_the_conflict, struct fixture *f)

@@ -255,8 +255,7 @@ UNIT_TEST_ON(test_the_condition_of_one_overwritten_fails, struct fixture *f)
  */
 UNIT_TEST_ON(test_a_key_without_a_lease_is_overwritten, struct fixture *f)
 {
-    struct buf text;
-    buf_init(&text, 1024);
+    CLEANUP_BUF struct buf text = buf_of(1024);
     f->lease_s = SHORT_LEASE_S;
     (void)sync_put(f->loop, f->etcd, f->key, slice_str("by hand"));
     reconcile_leader_start(f, &f->a);
@@ -277,7 +276,6 @@ UNIT_TEST_ON(test_a_key_without_a_lease_is_overwritten, struct fixture *f)
     bool is_a = leader_is_leading(f->a.leader);
     struct etcd_compare now = leader_condition(is_a ? f->a.leader : f->b.leader);
     assert_true(may_write(f, &now));
-    buf_fini(&text);
 }
 
 /* etcd hangs for longer than the lease: nobody leads meanwhile, one does afterwards. */

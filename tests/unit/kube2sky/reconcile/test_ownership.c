@@ -204,11 +204,9 @@ UNIT_TEST(test_whom_a_reverse_key_names)
     struct ownership o;
     ownership_init(&o, &all.config);
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-        struct buf id;
-        buf_init(&id, 255);
+        CLEANUP_BUF struct buf id = buf_of(255);
         ownership_owner_object(&o, slice_str(rows[i].value), &id);
         assert_string_equal(buf_cstr(&id), rows[i].want);
-        buf_fini(&id);
     }
     ownership_fini(&o);
 }
@@ -350,14 +348,12 @@ UNIT_TEST(test_external_names)
 #undef LEADS
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         struct ownership o;
-        struct buf id;
-        buf_init(&id, 1024);
+        CLEANUP_BUF struct buf id = buf_of(1024);
         ownership_init(&o, &cases[i].scope->config);
         assert_int_equal(ownership_place(&o, slice_str(cases[i].key)), KEY_EXTERNAL);
         ownership_external(&o, slice_str(cases[i].key), slice_str(cases[i].value), &id);
         assert_string_equal(buf_cstr(&id), cases[i].want);
         ownership_fini(&o);
-        buf_fini(&id);
     }
 }
 
@@ -405,8 +401,7 @@ UNIT_TEST(test_external_zone)
 #undef LB
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         struct ownership o;
-        struct buf id;
-        buf_init(&id, 1024);
+        CLEANUP_BUF struct buf id = buf_of(1024);
         ownership_init(&o, &(struct ownership_config){.domain = "cluster.local.",
                                                       .namespaces = namespaces,
                                                       .namespace_count = cases[i].is_narrowed,
@@ -419,7 +414,6 @@ UNIT_TEST(test_external_zone)
             fail_msg("%s %s: got %s", cases[i].key, cases[i].value, buf_cstr(&id));
         }
         ownership_fini(&o);
-        buf_fini(&id);
     }
 }
 
@@ -455,8 +449,7 @@ UNIT_TEST(test_imports)
                                                    .namespaces = namespaces,
                                                    .namespace_count = 2};
     struct ownership o;
-    struct buf base;
-    buf_init(&base, 1024);
+    CLEANUP_BUF struct buf base = buf_of(1024);
     ownership_init(&o, &config);
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         struct slice key = slice_str(rows[i].key);
@@ -474,7 +467,6 @@ UNIT_TEST(test_imports)
             assert_true(ownership_has(&o, rows[i].place, key, slice_str("{}")));
         }
     }
-    buf_fini(&base);
     ownership_fini(&o);
 }
 
@@ -496,13 +488,11 @@ UNIT_TEST(test_reverse_keys_of_imports)
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         struct slice key = slice_str("/skydns/arpa/in-addr/10/0/0/1"),
                      value = slice_str(rows[i].host);
-        struct buf owner;
-        buf_init(&owner, 1024);
+        CLEANUP_BUF struct buf owner = buf_of(1024);
         ownership_owner_object(&o, value, &owner);
         assert_string_equal(buf_cstr(&owner), rows[i].owner);
         assert_int_equal(ownership_has(&o, KEY_REVERSE, key, value), *rows[i].owner != '\0');
         assert_int_equal(ownership_has(&without, KEY_REVERSE, key, value), i == 2);
-        buf_fini(&owner);
     }
     ownership_fini(&o);
     ownership_fini(&without);

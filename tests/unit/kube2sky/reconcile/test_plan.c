@@ -63,8 +63,7 @@ static void plan_build(const struct desired *desired, const struct actual_keys *
 /* "+suffix=value -suffix " */
 static char *plan_text(const struct plan *plan)
 {
-    struct buf text;
-    buf_init(&text, 1 << 20);
+    CLEANUP_BUF struct buf text = buf_of(1 << 20);
     for (size_t i = 0; i < plan->op_count; i++) {
         struct etcd_op op = plan_get(plan, i);
         assert_true(slice_has_prefix(op.key, slice_str(BASE)));
@@ -80,7 +79,6 @@ static char *plan_text(const struct plan *plan)
         buf_append_char(&text, ' ');
     }
     char *result = xstrdup(buf_cstr(&text));
-    buf_fini(&text);
     return result;
 }
 

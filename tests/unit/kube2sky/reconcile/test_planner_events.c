@@ -143,8 +143,7 @@ static void fault_bed_expect(struct fault_bed *b, const char *want)
     enum { LINES_MAX = 4 };
     char *lines[LINES_MAX];
     size_t count = event_queue_count(b->events).known;
-    struct buf got;
-    buf_init(&got, 1 << 16);
+    CLEANUP_BUF struct buf got = buf_of(1 << 16);
     assert_in_range(count, 0, LINES_MAX);
     b->now_ms += 2 * EVENT_STANDING_MS; /* all are due */
     for (size_t i = 0; i < count; i++) {
@@ -162,7 +161,6 @@ static void fault_bed_expect(struct fault_bed *b, const char *want)
         free(lines[i]);
     }
     assert_string_equal(buf_cstr(&got), want);
-    buf_fini(&got);
 }
 
 static void fault_bed_put(struct fault_bed *b, const char *ns, const char *name, const char *spec)
@@ -184,15 +182,13 @@ static void fault_bed_put_aliased(struct fault_bed *b, const char *ns, const cha
 /* A Service with so many ports, each a key or two. */
 static void fault_bed_put_ports(struct fault_bed *b, const char *name, int count)
 {
-    struct buf spec;
-    buf_init(&spec, 1 << 16);
+    CLEANUP_BUF struct buf spec = buf_of(1 << 16);
     buf_append_str(&spec, "'clusterIP':'10.0.0.9','ports':[");
     for (int i = 0; i < count; i++) {
         buf_printf(&spec, "%s{'name':'p%d','port':%d,'protocol':'TCP'}", i ? "," : "", i, i + 1);
     }
     buf_append_char(&spec, ']');
     fault_bed_put(b, "default", name, buf_cstr(&spec));
-    buf_fini(&spec);
 }
 
 /* ---- Services ---- */

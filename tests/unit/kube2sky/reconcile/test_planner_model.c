@@ -194,7 +194,6 @@ static void expect_reverse(const struct world *w, struct lines *lines)
 static char *expected_store(const struct world *w)
 {
     struct lines lines = {.count = 0};
-    struct buf text;
     expect_reverse(w, &lines);
     for (unsigned name = 0; name < NAMES; name++) {
         const struct model *m = &w->models[name];
@@ -208,13 +207,12 @@ static char *expected_store(const struct world *w)
         }
     }
     qsort(lines.items, lines.count, sizeof(lines.items[0]), planner_model_compare_lines);
-    buf_init(&text, 1 << 20);
+    CLEANUP_BUF struct buf text = buf_of(1 << 20);
     for (size_t i = 0; i < lines.count; i++) {
         buf_append_str(&text, lines.items[i]);
         free(lines.items[i]);
     }
     char *result = xstrdup(buf_cstr(&text));
-    buf_fini(&text);
     return result;
 }
 
@@ -271,11 +269,9 @@ static void store_put(struct world *w, struct slice key, struct slice value)
         .generation = 1,
         .is_ours = ownership_has(&w->ownership, KEY_REVERSE, key, value),
     };
-    struct buf owner_object;
-    buf_init(&owner_object, DNAME_MAX);
+    CLEANUP_BUF struct buf owner_object = buf_of(DNAME_MAX);
     ownership_owner_object(&w->ownership, value, &owner_object);
     (void)reverse_keys_put(w->reverse_keys, key, &there, buf_slice(&owner_object));
-    buf_fini(&owner_object);
 }
 
 static void store_delete(struct world *w, struct slice key)
@@ -354,9 +350,8 @@ static struct kube_object *planner_model_service_of(const struct world *w, unsig
 static struct kube_object *endpoints_of(const struct world *w, unsigned number)
 {
     const struct model *m = &w->models[number];
-    struct buf ready, not_ready;
-    buf_init(&ready, 4096);
-    buf_init(&not_ready, 4096);
+    CLEANUP_BUF struct buf ready = buf_of(4096);
+    CLEANUP_BUF struct buf not_ready = buf_of(4096);
     for (unsigned i = 0; i < 8; i++) {
         struct buf *list = m->ready >> i & 1 ? &ready : &not_ready;
         buf_printf(list, "%s{'ip':'10.1.0.%u'", list->len ? "," : "", i);
@@ -374,8 +369,6 @@ static struct kube_object *endpoints_of(const struct world *w, unsigned number)
     free(name);
     free(subset);
     free(ports);
-    buf_fini(&ready);
-    buf_fini(&not_ready);
     return object;
 }
 

@@ -88,12 +88,10 @@ static void planner_reverse_put_reverse(struct fixture *f, const char *below, co
                             host);
     const struct actual_value there = {
         .hash = actual_value_hash(slice_str(value)), .revision = 7, .is_ours = true};
-    struct buf owner_object;
-    buf_init(&owner_object, DNAME_MAX);
+    CLEANUP_BUF struct buf owner_object = buf_of(DNAME_MAX);
     ownership_owner_object(&f->ownership, slice_str(value), &owner_object);
     (void)reverse_keys_put(f->reverse_keys, slice_str(key), &there, buf_slice(&owner_object));
     (void)planner_decide_reverse(&f->planner, slice_str(key));
-    buf_fini(&owner_object);
     free(value);
     free(key);
 }
@@ -208,8 +206,7 @@ UNIT_TEST_ON(test_doubt_about_whose_it_is, struct fixture *f)
 /* 10.1.0.1 and others with so many ports that there are more records than permitted. */
 static void put_too_large(struct fixture *f, const char *ns, const char *name)
 {
-    struct buf subset;
-    buf_init(&subset, 1 << 20);
+    CLEANUP_BUF struct buf subset = buf_of(1 << 20);
     buf_append_str(&subset, "{'addresses':[{'ip':'10.1.0.1'}");
     for (int i = 0; i < 400; i++) {
         buf_printf(&subset, ",{'ip':'10.2.%d.%d'}", i / 250, i % 250);
@@ -221,7 +218,6 @@ static void put_too_large(struct fixture *f, const char *ns, const char *name)
     buf_append_str(&subset, "]}");
     inventory_upsert(f->inventory, service_from(ns, name, HEADLESS));
     inventory_upsert(f->inventory, endpoints_from(ns, name, buf_cstr(&subset)));
-    buf_fini(&subset);
 }
 
 /* Its keys in etcd stay, and it is in no other owner's way where etcd has nothing. */

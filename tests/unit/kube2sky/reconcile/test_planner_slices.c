@@ -103,11 +103,9 @@ static void planner_slices_put_reverse(struct world *w, const struct etcd_op *op
         .generation = 1,
         .is_ours = true,
     };
-    struct buf owner_object;
-    buf_init(&owner_object, DNAME_MAX);
+    CLEANUP_BUF struct buf owner_object = buf_of(DNAME_MAX);
     ownership_owner_object(&w->ownership, op->value, &owner_object);
     (void)reverse_keys_put(w->reverse_keys, op->key, &value, buf_slice(&owner_object));
-    buf_fini(&owner_object);
 }
 
 static void apply_op(struct world *w, const struct etcd_op *op)
@@ -195,8 +193,7 @@ static void change_slice(struct world *w)
     uint32_t number = random_below(SLICES);
     uint32_t port = random_below(20) ? 0 : random_below(ARRAY_LEN(ports));
     char *name = xasprintf("s-%u", number), *service = xasprintf("web%u", number % SERVICES);
-    struct buf rest;
-    buf_init(&rest, 1 << 16);
+    CLEANUP_BUF struct buf rest = buf_of(1 << 16);
     if (random_below(12) == 0) {
         inventory_remove(w->inventory, KUBE_SLICE, "default", name);
     } else {
@@ -208,7 +205,6 @@ static void change_slice(struct world *w)
         buf_printf(&rest, "],'ports':[%s]", ports[port]);
         inventory_upsert(w->inventory, slice_from("default", name, service, buf_cstr(&rest)));
     }
-    buf_fini(&rest);
     free(service);
     free(name);
 }
@@ -265,9 +261,8 @@ enum { LARGE_SLICES = 50, LARGE_ENDPOINTS = 100 };
 /* Its first endpoints are not ready. */
 static void put_large_slice(struct world *w, int number, int unready)
 {
-    struct buf rest;
     char *name = xasprintf("large-%d", number);
-    buf_init(&rest, 1 << 20);
+    CLEANUP_BUF struct buf rest = buf_of(1 << 20);
     buf_append_str(&rest,
                    "'addressType':'IPv4','ports':[{'name':'web','port':80,'protocol':'TCP'}],"
                    "'endpoints':[");
@@ -277,7 +272,6 @@ static void put_large_slice(struct world *w, int number, int unready)
     }
     buf_append_char(&rest, ']');
     inventory_upsert(w->inventory, slice_from("default", name, "large", buf_cstr(&rest)));
-    buf_fini(&rest);
     free(name);
 }
 
@@ -302,11 +296,9 @@ UNIT_TEST_ON(test_one_endpoint_of_5000, struct world *w)
 
 static uint32_t text_bytes(struct world *w, const struct owner *owner)
 {
-    struct buf base;
-    buf_init(&base, DNAME_MAX);
+    CLEANUP_BUF struct buf base = buf_of(DNAME_MAX);
     owners_base(w->owners, owner, &base);
     uint64_t bytes = key_room_text_bytes(owner, buf_slice(&base));
-    buf_fini(&base);
     return (uint32_t)bytes;
 }
 

@@ -45,12 +45,10 @@ UNIT_TEST_ON(test_writes_what_is_missing_and_removes_orphans, struct fixture *f)
 /* Without the tree before its keys. */
 static void assert_preview(struct fixture *f, const char *owner, const char *want)
 {
-    struct buf out;
     char *full = xasprintf("? %s%s", f->tree, want + strlen("? "));
-    buf_init(&out, 1 << 20);
+    CLEANUP_BUF struct buf out = buf_of(1 << 20);
     reconciler_preview(f->reconciler, slice_str(owner), &out);
     assert_string_equal(buf_cstr(&out), full);
-    buf_fini(&out);
     free(full);
 }
 
@@ -151,8 +149,7 @@ UNIT_TEST_ON(test_a_change_is_one_transaction, struct fixture *f)
 /* Addresses 10.<net>.0.0 and up. */
 static void put_endpoints_of(struct fixture *f, const char *name, int net, int count)
 {
-    struct buf subset;
-    buf_init(&subset, 1 << 22);
+    CLEANUP_BUF struct buf subset = buf_of(1 << 22);
     buf_append_str(&subset, "{'addresses':[");
     for (int i = 0; i < count; i++) {
         buf_printf(&subset, "%s{'ip':'10.%d.%d.%d'}", i ? "," : "", net + i / 65536, i / 256 % 256,
@@ -160,7 +157,6 @@ static void put_endpoints_of(struct fixture *f, const char *name, int net, int c
     }
     buf_append_str(&subset, "]}");
     inventory_upsert(f->inventory, endpoints_from("default", name, buf_cstr(&subset)));
-    buf_fini(&subset);
 }
 
 static void reconciler_put_endpoints(struct fixture *f, int net, int count)
@@ -255,8 +251,7 @@ UNIT_TEST_ON(test_a_change_of_several_transactions_is_one_change, struct fixture
 /* One address more than an owner may have: its keys stay as they are, and it is told. */
 UNIT_TEST_ON(test_a_service_with_too_many_records, struct fixture *f)
 {
-    struct buf text;
-    buf_init(&text, 1024);
+    CLEANUP_BUF struct buf text = buf_of(1024);
     synced_with_kubernetes(f);
     reconciler_put_endpoints(f, 1, 2);
     inventory_upsert(f->inventory, service_from("default", "db", "'clusterIP':'None'"));
@@ -276,7 +271,6 @@ UNIT_TEST_ON(test_a_service_with_too_many_records, struct fixture *f)
     assert_int_equal(reconciler_get_stats(f->reconciler).too_large, 0);
     buf_clear(&text);
     assert_false(reconciler_explain_trouble(f->reconciler, &text));
-    buf_fini(&text);
 }
 
 UNIT_TEST_ON(test_a_large_change_overtaken_by_a_small_one_is_given_up, struct fixture *f)
@@ -456,12 +450,10 @@ UNIT_TEST_ON(test_two_writers, struct fixture *f)
 
 UNIT_TEST_ON(test_explains_what_it_waits_for, struct fixture *f)
 {
-    struct buf text;
-    buf_init(&text, 4096);
+    CLEANUP_BUF struct buf text = buf_of(4096);
     start_reconciler(f);
     reconciler_explain(f->reconciler, &text);
     assert_string_equal(buf_cstr(&text), "etcd has not been read yet");
-    buf_fini(&text);
 }
 
 enum { SERVICES = 40, CHANGES = 3000 };
@@ -469,16 +461,14 @@ enum { SERVICES = 40, CHANGES = 3000 };
 /* Adds the tree's line for the service to the text. */
 static void append_expected(struct fixture *f, int number, uint32_t host, struct buf *out)
 {
-    struct buf value;
     char label[9];
     char *spoken = xasprintf("10.9.%u.%u", host / 256, host % 256);
     struct record record = {.host = slice_str(spoken), .priority = 10, .weight = 10, .ttl_s = 30};
-    buf_init(&value, 1024);
+    CLEANUP_BUF struct buf value = buf_of(1024);
     record_to_json(&record, &value);
     buf_printf(out, "svc/default/s%02d/%s ", number, record_label(buf_slice(&value), label));
     buf_append_slice(out, buf_slice(&value));
     buf_append_char(out, '\n');
-    buf_fini(&value);
     free(spoken);
 }
 
@@ -505,8 +495,7 @@ UNIT_TEST_ON(test_many_changes_without_waiting, struct fixture *f)
         }
     }
     wait_drained(f);
-    struct buf want;
-    buf_init(&want, 1 << 20);
+    CLEANUP_BUF struct buf want = buf_of(1 << 20);
     buf_append_str(&want, KUBERNETES);
     for (int i = 0; i < SERVICES; i++) {
         if (hosts[i]) {
@@ -514,7 +503,6 @@ UNIT_TEST_ON(test_many_changes_without_waiting, struct fixture *f)
         }
     }
     assert_tree(f, buf_cstr(&want));
-    buf_fini(&want);
     assert_int_equal(reconciler_get_stats(f->reconciler).failures, 0);
 }
 
@@ -547,8 +535,7 @@ UNIT_TEST_ON(test_a_source_that_turns_out_unsettled, struct fixture *f)
 
 static void put_slice_of(struct fixture *f, const char *service, int number, int endpoints)
 {
-    struct buf rest;
-    buf_init(&rest, 1 << 16);
+    CLEANUP_BUF struct buf rest = buf_of(1 << 16);
     buf_append_str(&rest, "'addressType':'IPv4','ports':[{'name':'x','port':80,'protocol':'TCP'}],"
                           "'endpoints':[");
     for (int i = 0; i < endpoints; i++) {
@@ -557,7 +544,6 @@ static void put_slice_of(struct fixture *f, const char *service, int number, int
     }
     buf_append_char(&rest, ']');
     inventory_upsert(f->inventory, slice_from("default", service, service, buf_cstr(&rest)));
-    buf_fini(&rest);
 }
 
 /* Changes planned by themselves: the one that no longer fits into the transaction is planned again.
@@ -647,9 +633,8 @@ static bool is_web_written(const void *data)
 
 UNIT_TEST_ON(test_tells_whether_a_service_is_written, struct fixture *f)
 {
-    struct buf why;
     int64_t revision = 0, later = 0;
-    buf_init(&why, 1024);
+    CLEANUP_BUF struct buf why = buf_of(1024);
     start_reconciler(f);
     assert_false(reconciler_has_written(f->reconciler, slice_str("default/web"), &revision, &why));
     assert_string_equal(buf_cstr(&why), "etcd is not followed, or being read");
@@ -670,5 +655,4 @@ UNIT_TEST_ON(test_tells_whether_a_service_is_written, struct fixture *f)
     loop_until(f->loop, is_web_written, f);
     assert_true(reconciler_has_written(f->reconciler, slice_str("default/web"), &revision, &why));
     assert_true(revision > later); /* that of the deletion */
-    buf_fini(&why);
 }

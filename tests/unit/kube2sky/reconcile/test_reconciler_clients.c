@@ -381,11 +381,9 @@ UNIT_TEST_ON(test_others, struct fixture *f)
         reconciler_clients_settle(f);
         assert_beside(f, "node-address/10-1-0-1 " HOST("10.1.0.1") "\nvisible/a b\n");
     }
-    struct buf why;
-    buf_init(&why, 1024);
+    CLEANUP_BUF struct buf why = buf_of(1024);
     assert_true(reconciler_explain_trouble(f->reconciler, &why));
     assert_non_null(strstr(buf_cstr(&why), "another writer keeps changing keys of "));
-    buf_fini(&why);
     /* It backs off; a change in the API does not wait for that. */
     put_beside(f, "visible/a", "everybody");
     reconciler_clients_put_namespace(f, "b", "x");
@@ -565,8 +563,7 @@ static size_t check_revision(struct fixture *f, int64_t revision)
 
 static void assert_world(struct world *w)
 {
-    struct buf want;
-    buf_init(&want, 4096);
+    CLEANUP_BUF struct buf want = buf_of(4096);
     for (int node = 0; node < NODES; node++) {
         bool is_wanted = false;
         for (size_t i = 0; i < PODS; i++) {
@@ -577,7 +574,6 @@ static void assert_world(struct world *w)
         }
     }
     assert_beside(w->f, buf_cstr(&want));
-    buf_fini(&want);
 }
 
 UNIT_TEST_ON(test_order, struct fixture *f)

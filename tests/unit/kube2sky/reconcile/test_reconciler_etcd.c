@@ -36,15 +36,13 @@ UNIT_TEST_ON(test_etcd_killed_and_restarted, struct fixture *f)
 /* Seven keys where etcd accepts four operations: no write of this owner ever succeeds. */
 static void put_poison(struct fixture *f)
 {
-    struct buf spec;
-    buf_init(&spec, 4096);
+    CLEANUP_BUF struct buf spec = buf_of(4096);
     buf_append_str(&spec, "'clusterIP':'10.0.0.10','ports':[");
     for (int i = 1; i <= 6; i++) {
         buf_printf(&spec, "%s{'name':'p%d','port':%d,'protocol':'TCP'}", i > 1 ? "," : "", i, i);
     }
     buf_append_char(&spec, ']');
     inventory_upsert(f->inventory, service_from("default", "poison", buf_cstr(&spec)));
-    buf_fini(&spec);
 }
 
 static bool has_no_transaction(const void *data)

@@ -12,8 +12,7 @@ enum { ENDPOINTS = 1300 };
 /* A headless Service with so many addresses, each a key. */
 static void put_large_service(struct fixture *f, const char *name, int net, int count)
 {
-    struct buf subset;
-    buf_init(&subset, 1 << 22);
+    CLEANUP_BUF struct buf subset = buf_of(1 << 22);
     buf_append_str(&subset, "{'addresses':[");
     for (int i = 0; i < count; i++) {
         buf_printf(&subset, "%s{'ip':'10.%d.%d.%d'}", i ? "," : "", net, i / 256, i % 256);
@@ -21,7 +20,6 @@ static void put_large_service(struct fixture *f, const char *name, int net, int 
     buf_append_str(&subset, "]}");
     inventory_upsert(f->inventory, endpoints_from("busy", name, buf_cstr(&subset)));
     inventory_upsert(f->inventory, service_from("busy", name, "'clusterIP':'None'"));
-    buf_fini(&subset);
 }
 
 static void put_large_services(struct fixture *f, int count)
@@ -41,11 +39,9 @@ static void put_quiet_service(struct fixture *f)
 /* etcd has what it wants. */
 static bool is_owner_written(const struct fixture *f, const char *id)
 {
-    struct buf plan;
-    buf_init(&plan, 1 << 24);
+    CLEANUP_BUF struct buf plan = buf_of(1 << 24);
     reconciler_preview(f->reconciler, slice_str(id), &plan);
     bool is_written = plan.len == 0;
-    buf_fini(&plan);
     return is_written;
 }
 
@@ -277,11 +273,9 @@ static void synced_with_config(struct fixture *f)
 static bool is_config_written(const void *data)
 {
     const struct fixture *f = data;
-    struct buf plan;
-    buf_init(&plan, 1 << 22);
+    CLEANUP_BUF struct buf plan = buf_of(1 << 22);
     reconciler_preview(f->reconciler, slice_str("ConfigMap"), &plan);
     bool is_written = plan.len == 0;
-    buf_fini(&plan);
     return is_written;
 }
 

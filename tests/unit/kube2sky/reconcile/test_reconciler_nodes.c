@@ -44,11 +44,9 @@ UNIT_TEST_ON(test_nodes, struct fixture *f)
 static bool is_told(const void *data)
 {
     const struct fixture *f = data;
-    struct buf text;
-    buf_init(&text, 4096);
+    CLEANUP_BUF struct buf text = buf_of(4096);
     bool is_told = reconciler_explain_trouble(f->reconciler, &text) &&
                    strstr(buf_cstr(&text), "the API lists no node: records of nodes stay");
-    buf_fini(&text);
     return is_told;
 }
 

@@ -36,8 +36,7 @@ static void put_a_service(struct world *w, unsigned number)
 static void put_a_slice(struct world *w, unsigned number, unsigned slice)
 {
     char *name = xasprintf("s%u-%u", number, slice), *service = xasprintf("s%u", number);
-    struct buf rest;
-    buf_init(&rest, 1 << 16);
+    CLEANUP_BUF struct buf rest = buf_of(1 << 16);
     if (random_below(8) == 0) {
         inventory_remove(w->f->inventory, KUBE_SLICE, "default", name);
     } else if (random_below(12) == 0) {
@@ -55,7 +54,6 @@ static void put_a_slice(struct world *w, unsigned number, unsigned slice)
         buf_append_char(&rest, ']');
         inventory_upsert(w->f->inventory, slice_from("default", name, service, buf_cstr(&rest)));
     }
-    buf_fini(&rest);
     free(service);
     free(name);
 }

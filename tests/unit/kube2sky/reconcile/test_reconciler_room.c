@@ -6,8 +6,7 @@
 /* A headless Service of these addresses, each a key. */
 static void put_db(struct fixture *f, const char *name, int net, int count)
 {
-    struct buf subset;
-    buf_init(&subset, 1 << 22);
+    CLEANUP_BUF struct buf subset = buf_of(1 << 22);
     buf_append_str(&subset, "{'addresses':[");
     for (int i = 0; i < count; i++) {
         buf_printf(&subset, "%s{'ip':'10.%d.%d.%d'}", i ? "," : "", net, i / 256, i % 256);
@@ -15,7 +14,6 @@ static void put_db(struct fixture *f, const char *name, int net, int count)
     buf_append_str(&subset, "]}");
     inventory_upsert(f->inventory, endpoints_from("busy", name, buf_cstr(&subset)));
     inventory_upsert(f->inventory, service_from("busy", name, "'clusterIP':'None'"));
-    buf_fini(&subset);
 }
 
 static void remove_db(struct fixture *f, const char *name)
@@ -60,11 +58,9 @@ static void wait_lacking(struct fixture *f, size_t count)
 
 static void assert_trouble(struct fixture *f, const char *want)
 {
-    struct buf text;
-    buf_init(&text, 1024);
+    CLEANUP_BUF struct buf text = buf_of(1024);
     assert_int_equal(reconciler_explain_trouble(f->reconciler, &text), *want != '\0');
     assert_string_equal(buf_cstr(&text), want);
-    buf_fini(&text);
 }
 
 enum { LIMIT = 10 };

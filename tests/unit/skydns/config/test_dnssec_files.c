@@ -172,20 +172,17 @@ static bool has_no_unusable(const void *data)
 
 UNIT_TEST_ON(test_none, struct fixture *f)
 {
-    struct buf text;
     dnssec_files_open_files(f);
     assert_null(dnssec_files_keys(f->files));
     assert_int_equal(dnssec_files_unusable(f->files), 0);
-    buf_init(&text, 100);
+    CLEANUP_BUF struct buf text = buf_of(100);
     dnssec_files_text(f->files, &f->options.domains[0], &text);
     assert_int_equal(text.len, 0);
-    buf_fini(&text);
     dnssec_files_free(NULL);
 }
 
 UNIT_TEST_ON(test_two_kinds_of_keys, struct fixture *f)
 {
-    struct buf text;
     write_pair(f, "ksk", SAMPLE_ECDSAP256_KSK);
     write_pair(f, "zsk", SAMPLE_ECDSAP256_ZSK);
     config_dnssec_files_set_list(f, "ksk", "zsk");
@@ -200,10 +197,9 @@ UNIT_TEST_ON(test_two_kinds_of_keys, struct fixture *f)
     assert_int_equal(log_occurrences(log, want), 1);
     assert_int_equal(log_occurrences(log, "\n"), 1);
     assert_int_equal(key_count(f), 2);
-    buf_init(&text, OPTIONS_DNSSEC_MAX);
+    CLEANUP_BUF struct buf text = buf_of(OPTIONS_DNSSEC_MAX);
     dnssec_files_text(f->files, &f->options.domains[0], &text);
     assert_string_equal(buf_cstr(&text), f->options.dnssec);
-    buf_fini(&text);
 }
 
 static void expect_unusable(struct fixture *f, int code, const char *part)

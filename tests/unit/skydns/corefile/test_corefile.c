@@ -403,9 +403,8 @@ UNIT_TEST(test_every_plugin_is_known)
         "secondary "
         "etcd loop forward grpc erratic whoami on sign view nomad";
     char *copy = strdup(names), *save = NULL;
-    struct buf text, out;
-    buf_init(&text, 1024);
-    buf_init(&out, 1 << 20);
+    CLEANUP_BUF struct buf text = buf_of(1024);
+    CLEANUP_BUF struct buf out = buf_of(1 << 20);
     for (char *name = strtok_r(copy, " ", &save); name; name = strtok_r(NULL, " ", &save)) {
         buf_clear(&text);
         buf_printf(&text, "a.org {\n%s\n}", name);
@@ -413,6 +412,4 @@ UNIT_TEST(test_every_plugin_is_known)
         assert_null(strstr(got, "no plugin of CoreDNS"));
     }
     free(copy);
-    buf_fini(&text);
-    buf_fini(&out);
 }

@@ -66,9 +66,8 @@ UNIT_TEST(test_limits_of_snippets)
         {500, 20, 10, "-any=hinfo"},
         {500, 20, 11, "expected at most 100000 words from snippets"},
     };
-    struct buf text, out;
-    buf_init(&text, COREFILE_BYTES_MAX);
-    buf_init(&out, 1 << 20);
+    CLEANUP_BUF struct buf text = buf_of(COREFILE_BYTES_MAX);
+    CLEANUP_BUF struct buf out = buf_of(1 << 20);
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         buf_clear(&text);
         buf_append_str(&text, "(a) {\n");
@@ -85,6 +84,4 @@ UNIT_TEST(test_limits_of_snippets)
             fail_msg("row %zu: got\n%s", i, got);
         }
     }
-    buf_fini(&text);
-    buf_fini(&out);
 }

@@ -77,8 +77,7 @@ UNIT_TEST(test_bodies)
 /* The longest query, and one byte more. */
 UNIT_TEST(test_longest_query)
 {
-    struct buf body;
-    buf_init(&body, SIZE_MAX);
+    CLEANUP_BUF struct buf body = buf_of(SIZE_MAX);
     for (size_t len = 65535; len <= 65536; len++) {
         struct slice query;
         buf_clear(&body);
@@ -93,7 +92,6 @@ UNIT_TEST(test_longest_query)
         assert_int_equal(got.status, len == 65535 ? DNSGRPC_OK : DNSGRPC_RESOURCE_EXHAUSTED);
         assert_in_range(body.len, 65535, HTTP2_BODY_MAX);
     }
-    buf_fini(&body);
 }
 
 UNIT_TEST(test_reply_bytes)
@@ -217,14 +215,12 @@ UNIT_TEST_IN(test_long_body, dnsgrpc_open_bed, h2_host_close)
 UNIT_TEST_IN(test_long_head, dnsgrpc_open_bed, h2_host_close)
 {
     struct bed *bed = *state;
-    struct buf lines;
-    buf_init(&lines, SIZE_MAX);
+    CLEANUP_BUF struct buf lines = buf_of(SIZE_MAX);
     buf_append_str(&lines, CALL);
     for (size_t i = 0; i < HTTP2_HEADERS_MAX / 34; i++) {
         buf_append_str(&lines, "x: y\n");
     }
     assert_status(h2_host_ask(bed, buf_cstr(&lines), frame), "grpc-status: 8");
-    buf_fini(&lines);
 }
 
 UNIT_TEST_IN(test_late, dnsgrpc_open_bed, h2_host_close)

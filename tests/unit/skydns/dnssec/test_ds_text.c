@@ -21,16 +21,14 @@ static void ds_text_check(const enum sample_key_name *names, size_t count, struc
 {
     struct signing_key *keys[SAMPLE_KEYS];
     struct dnssec *dnssec = NULL;
-    struct buf out;
     for (size_t i = 0; i < count; i++) {
         keys[i] = sample_key_new(names[i]);
     }
     assert_int_equal(dnssec_new(keys, count, 10, &dnssec, NULL), 0);
-    buf_init(&out, DS_TEXT_MAX);
+    CLEANUP_BUF struct buf out = buf_of(DS_TEXT_MAX);
     ds_text(dnssec, 42, &out);
     assert_false(out.failed);
     assert_string_equal(buf_cstr(&out), buf_cstr(want));
-    buf_fini(&out);
     buf_fini(want);
     dnssec_unref(dnssec);
 }
@@ -82,11 +80,9 @@ UNIT_TEST(test_no_room)
 {
     struct signing_key *key = sample_key_new(SAMPLE_ED25519);
     struct dnssec *dnssec = NULL;
-    struct buf out;
     assert_int_equal(dnssec_new(&key, 1, 10, &dnssec, NULL), 0);
-    buf_init(&out, 40);
+    CLEANUP_BUF struct buf out = buf_of(40);
     ds_text(dnssec, 42, &out);
     assert_true(out.failed);
-    buf_fini(&out);
     dnssec_unref(dnssec);
 }

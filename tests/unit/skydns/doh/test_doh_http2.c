@@ -137,8 +137,7 @@ UNIT_TEST_IN(test_too_long, doh_http2_open_bed, h2_host_close)
 UNIT_TEST_IN(test_long_head, doh_http2_open_bed, h2_host_close)
 {
     struct bed *bed = *state;
-    struct buf lines;
-    buf_init(&lines, SIZE_MAX);
+    CLEANUP_BUF struct buf lines = buf_of(SIZE_MAX);
     buf_append_str(&lines, GET);
     for (size_t i = 0; i < HTTP2_HEADERS_MAX / 34; i++) {
         buf_append_str(&lines, "x: y\n");
@@ -146,7 +145,6 @@ UNIT_TEST_IN(test_long_head, doh_http2_open_bed, h2_host_close)
     const struct h2_reply *reply = h2_host_ask(bed, buf_cstr(&lines), none);
     assert_true(reply && h2_replies_has(&reply->head, ":status: 431"));
     doh_http2_assert_answered(h2_host_ask(bed, GET, none));
-    buf_fini(&lines);
 }
 
 UNIT_TEST_IN(test_late, doh_http2_open_bed, h2_host_close)

@@ -239,14 +239,12 @@ UNIT_TEST_ON(asks_for_a_cookie_alone, struct fixture *f)
 /* Header, the longest name, and the cookie fit 512 bytes whatever the answer is. */
 UNIT_TEST_ON(fits, struct fixture *f)
 {
-    struct buf question;
-    buf_init(&question, 600);
+    CLEANUP_BUF struct buf question = buf_of(600);
     for (unsigned i = 0; i < 119; i++) {
         buf_append_str(&question, "a.");
     }
     buf_append_str(&question, "cluster.local. A edns=512");
     (void)fixture_query(f, buf_cstr(&question));
-    buf_fini(&question);
     add_cookie(f, engine_clients_find_opt(f), sent, sizeof(sent), false);
     (void)fixture_answer(f, ENGINE_UDP);
     assert_int_equal(f->verdict, ENGINE_REPLY);

@@ -41,9 +41,9 @@ static inline json_t *read_explained_json(const struct explanation *explanation,
 static inline json_t *read_streamed_json(const struct http_reply *reply, size_t page_max,
                                          unsigned *ret_pieces)
 {
-    struct buf page, piece;
+    struct buf piece;
     bool has_more = true;
-    buf_init(&page, page_max);
+    CLEANUP_BUF struct buf page = buf_of(page_max);
     for (*ret_pieces = 0; has_more; ++*ret_pieces) {
         buf_init(&piece, HTTP_PIECE_MAX);
         has_more = reply->stream.more(reply->stream.data, &piece);
@@ -52,7 +52,6 @@ static inline json_t *read_streamed_json(const struct http_reply *reply, size_t 
         buf_fini(&piece);
     }
     json_t *json = read_json(&page);
-    buf_fini(&page);
     return json;
 }
 

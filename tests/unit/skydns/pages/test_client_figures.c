@@ -164,15 +164,13 @@ static void figures_note_answers(struct figures_bed *bed, const char *address, u
 /* The caller owns the result. */
 static json_t *figures_page(struct figures_bed *bed, bool has_autopath)
 {
-    struct buf page;
     json_error_t error;
-    buf_init(&page, CLIENTS_PAGE_MAX);
+    CLEANUP_BUF struct buf page = buf_of(CLIENTS_PAGE_MAX);
     client_figures_write_page(bed->figures, has_autopath, &page);
     json_t *json = json_loads(buf_cstr(&page), JSON_REJECT_DUPLICATES, &error);
     if (!json) {
         fail_msg("%s: %s", error.text, buf_cstr(&page));
     }
-    buf_fini(&page);
     return json;
 }
 
@@ -378,8 +376,7 @@ UNIT_TEST_ON(test_queries_without_a_place, struct figures_bed *bed)
 UNIT_TEST(test_figures_of_the_metric)
 {
     struct figures_bed bed;
-    struct buf out;
-    buf_init(&out, METRICS_MAX);
+    CLEANUP_BUF struct buf out = buf_of(METRICS_MAX);
     figures_start(&bed, 10);
     assert_string_equal(figures_metric(&bed, &out), ""); /* no address is known */
     figures_note_all(&bed);
@@ -399,15 +396,13 @@ UNIT_TEST(test_figures_of_the_metric)
     assert_int_equal(figures_sample(metric, "shop", "answered"), 7);
     assert_int_equal(figures_sample(metric, "prod", "answered"), 10);
     figures_stop(&bed);
-    buf_fini(&out);
 }
 
 /* With one label, the busier namespace has it, the other one counts without a name. */
 UNIT_TEST(test_one_label)
 {
     struct figures_bed bed;
-    struct buf out;
-    buf_init(&out, METRICS_MAX);
+    CLEANUP_BUF struct buf out = buf_of(METRICS_MAX);
     figures_start(&bed, 1);
     figures_note_all(&bed);
     const char *metric = figures_metric(&bed, &out);
@@ -416,7 +411,6 @@ UNIT_TEST(test_one_label)
     assert_int_equal(figures_sample(metric, "", "failed"), 3);
     assert_int_equal(figures_sample(metric, "", "answered"), 2);
     figures_stop(&bed);
-    buf_fini(&out);
 }
 
 /* ---- When threads count ---- */
@@ -439,8 +433,7 @@ UNIT_TEST_ON(test_counting_while_clients_are_known, struct figures_bed *bed)
 UNIT_TEST(test_counting_while_the_page_is_read)
 {
     struct figures_bed bed;
-    struct buf out;
-    buf_init(&out, METRICS_MAX);
+    CLEANUP_BUF struct buf out = buf_of(METRICS_MAX);
     figures_start(&bed, 0);
     figures_place(&bed, "10.0.0.1", "prod");
     client_figures_read(bed.figures);
@@ -462,7 +455,6 @@ UNIT_TEST(test_counting_while_the_page_is_read)
     client_figures_read(bed.figures);
     assert_false(query_tap_wants_clients(&bed.tap));
     figures_stop(&bed);
-    buf_fini(&out);
 }
 
 /* Counting that begins again after a gap begins an empty window. */

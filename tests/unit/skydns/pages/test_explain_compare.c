@@ -7,11 +7,9 @@ enum { TEXT_MAX = 4096 };
 
 static void check_compared(const char *before, const char *after, const char *right)
 {
-    struct buf out;
-    buf_init(&out, TEXT_MAX);
+    CLEANUP_BUF struct buf out = buf_of(TEXT_MAX);
     explain_compare_texts(before, after, &out);
     assert_string_equal(buf_cstr(&out), right);
-    buf_fini(&out);
 }
 
 #define SAME "no difference: both answers come from the same records\n"

@@ -108,13 +108,11 @@ static void explain_external_keep(struct told *t, const char *text, uint8_t from
 
 static void expect_page(const struct explanation *x, const char *part)
 {
-    struct buf page;
-    buf_init(&page, PAGE_MAX);
+    CLEANUP_BUF struct buf page = buf_of(PAGE_MAX);
     explain_page_text(x, &page);
     if (!strstr(buf_cstr(&page), part)) {
         fail_msg("`%s` is not in:\n%s", part, buf_cstr(&page));
     }
-    buf_fini(&page);
 }
 
 static void expect_nameserver(const struct explain_external *x, const char *want)

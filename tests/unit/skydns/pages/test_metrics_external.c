@@ -60,12 +60,10 @@ static void expect_upstream(const struct fixture *f, const char *page, const cha
 
 static char *external_page(const struct fixture *f, uint64_t *ret_misses)
 {
-    struct buf text;
-    buf_init(&text, PAGE_MAX);
+    CLEANUP_BUF struct buf text = buf_of(PAGE_MAX);
     struct metrics_page page = metrics_page_begin(&text, "skydns_");
     *ret_misses = metrics_external_write(&page, publisher_newest_config(f->publisher), f->resolver);
     char *copy = xstrdup(buf_cstr(&text));
-    buf_fini(&text);
     return copy;
 }
 

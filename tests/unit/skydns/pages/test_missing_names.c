@@ -105,14 +105,12 @@ UNIT_TEST(test_expansions)
                                        /* Not ours */
                                        "www.example.org"};
     struct missing_bed bed;
-    struct buf out;
-    buf_init(&out, 4096);
+    CLEANUP_BUF struct buf out = buf_of(4096);
     missing_start(&bed);
     put_samples(&bed, none, ARRAY_LEN(none), 20);
     assert_string_equal(shown_text(&bed, &out), "");
     assert_int_equal(missing_names_expansions(bed.names), 2 * 20);
     missing_stop(&bed);
-    buf_fini(&out);
 }
 
 /* A whole name in a namespace that there is not is no candidate: the others are not asked for. */
@@ -120,13 +118,11 @@ UNIT_TEST(test_unexplained)
 {
     static const char *const whole[] = {"queue.analytics.svc.cluster.local"};
     struct missing_bed bed;
-    struct buf out;
-    buf_init(&out, 4096);
+    CLEANUP_BUF struct buf out = buf_of(4096);
     missing_start(&bed);
     put_samples(&bed, whole, 1, 20);
     assert_string_equal(shown_text(&bed, &out), "queue.analytics.svc.cluster.local.> ");
     missing_stop(&bed);
-    buf_fini(&out);
 }
 
 /* One candidate of a mistake is shown: the one that can be explained. */
@@ -137,8 +133,7 @@ UNIT_TEST(test_candidates)
     static const char *const with_namespace[] = {
         "crt.shop.prod.svc.cluster.local", "crt.shop.svc.cluster.local", "crt.shop.cluster.local"};
     struct missing_bed bed;
-    struct buf out;
-    buf_init(&out, 4096);
+    CLEANUP_BUF struct buf out = buf_of(4096);
     missing_start(&bed);
     put_samples(&bed, short_name, ARRAY_LEN(short_name), 20);
     put_samples(&bed, with_namespace, ARRAY_LEN(with_namespace), 10);
@@ -146,7 +141,6 @@ UNIT_TEST(test_candidates)
                         "wbe.prod.svc.cluster.local.>web.prod.svc.cluster.local. "
                         "crt.shop.svc.cluster.local.>cart.shop.svc.cluster.local. ");
     missing_stop(&bed);
-    buf_fini(&out);
 }
 
 /* A typo between 100,000 random names, a turn's worth at a time, is the first. The clock stands
@@ -156,9 +150,8 @@ UNIT_TEST(test_random_names)
     enum { TURNS = 100, EACH = 1000 };
     static const char wanted[] = "wbe.prod.svc.cluster.local.>web.prod.svc.cluster.local. ";
     struct missing_bed bed;
-    struct buf out;
     unsigned number = 0;
-    buf_init(&out, 64 * 1024);
+    CLEANUP_BUF struct buf out = buf_of(64 * 1024);
     missing_start(&bed);
     test_clock_stop();
     for (unsigned i = 0; i < TURNS; i++) {
@@ -177,5 +170,4 @@ UNIT_TEST(test_random_names)
     assert_int_equal(name_samples_dropped(bed.samples), 0);
     test_clock_run();
     missing_stop(&bed);
-    buf_fini(&out);
 }

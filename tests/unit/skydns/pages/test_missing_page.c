@@ -160,11 +160,10 @@ static void missing_page_drop(struct http_reply *reply)
 static json_t *missing_page_read(struct missing_page_bed *bed)
 {
     struct http_reply reply = missing_page_ask(bed, "GET");
-    struct buf page;
     json_error_t error;
     assert_int_equal(reply.status, 200);
     assert_string_equal(reply.content_type, "application/json");
-    buf_init(&page, MISSING_PAGE_MAX);
+    CLEANUP_BUF struct buf page = buf_of(MISSING_PAGE_MAX);
     while (reply.stream.more(reply.stream.data, &page)) {
     }
     missing_page_drop(&reply);
@@ -172,7 +171,6 @@ static json_t *missing_page_read(struct missing_page_bed *bed)
     if (!json) {
         fail_msg("%s: %s", error.text, buf_cstr(&page));
     }
-    buf_fini(&page);
     return json;
 }
 

@@ -176,12 +176,11 @@ UNIT_TEST_ON(test_changes, struct pages_bed *bed)
 {
     static const struct bed_key keys[] = {{"local/cluster/web", "{'host':'10.0.0.1'}"},
                                           {"local/cluster/web2", "{'host':'10.0.0.1'}"}};
-    struct buf piece;
     char text[TEXT_MAX];
     assert_string_equal(search_page_found(bed, "web", text), "");
     bed_fill(bed, keys, ARRAY_LEN(keys));
     struct http_reply reply = pages_search_page_begin(bed, "web");
-    buf_init(&piece, HTTP_PIECE_MAX);
+    CLEANUP_BUF struct buf piece = buf_of(HTTP_PIECE_MAX);
     assert_true(reply.stream.more(reply.stream.data, &piece));
     assert_true(reply.stream.more(reply.stream.data, &piece)); /* all are found */
     bed_fill(bed, keys, 1);
@@ -191,5 +190,4 @@ UNIT_TEST_ON(test_changes, struct pages_bed *bed)
     assert_non_null(strstr(buf_cstr(&piece), "web.cluster.local."));
     assert_null(strstr(buf_cstr(&piece), "web2.cluster.local."));
     pages_search_page_end(&reply);
-    buf_fini(&piece);
 }

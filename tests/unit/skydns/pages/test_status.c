@@ -722,9 +722,8 @@ UNIT_TEST_ON(test_metrics_of_dnssec, struct pages *p)
 
 static json_t *figures_of(struct pages *p)
 {
-    struct buf line;
     json_error_t error;
-    buf_init(&line, 256 * 1024);
+    CLEANUP_BUF struct buf line = buf_of(256 * 1024);
     static const struct top_names top;
     skydns_live_figures_write(&p->sources, &top, &line);
     assert_null(strchr(buf_cstr(&line), '\n'));
@@ -732,7 +731,6 @@ static json_t *figures_of(struct pages *p)
     if (!figures) {
         fail_msg("%s in %s", error.text, buf_cstr(&line));
     }
-    buf_fini(&line);
     return figures;
 }
 

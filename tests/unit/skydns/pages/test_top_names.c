@@ -15,14 +15,12 @@ static void pages_top_names_add(struct top_names *top, const char *text, uint16_
 
 static void top_names_expect(const struct top_names *top, const char *begin)
 {
-    struct buf out;
-    buf_init(&out, 64 * 1024);
+    CLEANUP_BUF struct buf out = buf_of(64 * 1024);
     top_names_write(top, &out);
     const char *text = buf_cstr(&out) + strlen("\"top\":");
     if (strncmp(text, begin, strlen(begin)) != 0) {
         fail_msg("%s", text);
     }
-    buf_fini(&out);
 }
 
 UNIT_TEST(test_in_order)

@@ -201,11 +201,10 @@ UNIT_TEST(test_busiest_clients)
     struct live_model model = {.server = "127.0.0.1:8080"};
     struct live_node *event = make_event(0, ""), *busy = live_event_parse(slice_str(page));
     struct screen screen;
-    struct buf text;
     live_event_put(event, "busy", busy);
     live_event_free(busy); /* the event has it, too */
     live_model_take(&model, event, top_view.total);
-    buf_init(&text, 1 << 20);
+    CLEANUP_BUF struct buf text = buf_of(1 << 20);
     screen_init(&screen, 60, 120, true);
     live_screen_draw(&top_view, &model, &screen);
     screen_lines(&screen, &text);
@@ -215,6 +214,5 @@ UNIT_TEST(test_busiest_clients)
     assert_non_null(strstr(table, "900       600\n"));
     assert_non_null(strstr(table, "10.9.9.9 "));
     screen_fini(&screen);
-    buf_fini(&text);
     live_model_fini(&model);
 }

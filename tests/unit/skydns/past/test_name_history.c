@@ -52,47 +52,39 @@ static void history_peer_bytes(struct buf *out, unsigned field, const struct buf
 
 static void history_peer_kv(struct buf *out, unsigned field, const char *key, unsigned revision)
 {
-    struct buf kv;
-    buf_init(&kv, MESSAGE_MAX);
+    CLEANUP_BUF struct buf kv = buf_of(MESSAGE_MAX);
     buf_append_char(&kv, (char)(1 << 3 | BYTES));
     buf_append_char(&kv, (char)strlen(key));
     buf_append_str(&kv, key);
     history_peer_number(&kv, 3, revision);
     history_peer_bytes(out, field, &kv);
-    buf_fini(&kv);
 }
 
 static void history_peer_event(struct buf *out, bool is_delete, const char *key, unsigned revision)
 {
-    struct buf event;
-    buf_init(&event, MESSAGE_MAX);
+    CLEANUP_BUF struct buf event = buf_of(MESSAGE_MAX);
     if (is_delete) {
         history_peer_number(&event, 1, 1);
     }
     history_peer_kv(&event, 2, key, revision);
     history_peer_bytes(out, 11, &event);
-    buf_fini(&event);
 }
 
 static void history_peer_begin(struct buf *message)
 {
-    struct buf header;
     buf_init(message, MESSAGE_MAX);
-    buf_init(&header, MESSAGE_MAX);
+    CLEANUP_BUF struct buf header = buf_of(MESSAGE_MAX);
     history_peer_number(&header, 3, NOW);
     history_peer_bytes(message, 1, &header);
-    buf_fini(&header);
 }
 
 static void history_peer_send(struct buf *out, uint32_t stream, struct buf *message)
 {
-    struct buf framed;
-    buf_init(&framed, MESSAGE_MAX);
+    CLEANUP_BUF struct buf framed = buf_of(MESSAGE_MAX);
     buf_append(&framed, "\0\0\0\0", 4);
     buf_append_char(&framed, (char)message->len);
     buf_append_slice(&framed, buf_slice(message));
     h2_frame(out, H2_DATA, 0, stream, buf_slice(&framed));
-    buf_fini(&framed);
     buf_fini(message);
 }
 

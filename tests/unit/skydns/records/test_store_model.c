@@ -102,8 +102,7 @@ static int store_model_compare_lines(const void *a, const void *b)
 /* Sorted and deduplicated, as one text. Empties the dump. */
 static char *dump_text(struct dump *dump)
 {
-    struct buf text;
-    buf_init(&text, DUMP_MAX);
+    CLEANUP_BUF struct buf text = buf_of(DUMP_MAX);
     if (dump->count > 0) {
         qsort(dump->lines, dump->count, sizeof(dump->lines[0]), store_model_compare_lines);
     }
@@ -118,7 +117,6 @@ static char *dump_text(struct dump *dump)
     free(dump->lines);
     assert_false(text.failed);
     char *result = xstrdup(buf_cstr(&text));
-    buf_fini(&text);
     return result;
 }
 

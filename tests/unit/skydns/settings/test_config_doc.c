@@ -163,16 +163,14 @@ static const char *config_doc_external_text(const char *json, const char *flag, 
     char stub[64];
     struct config_doc_report report;
     struct options o;
-    struct buf stubs;
     (void)snprintf(stub, sizeof(stub), "-stub=%s", flag); /* fits */
     argv[2] = stub;
     assert_int_equal(skydns_options_parse(3, argv, &o, err), 0);
     int r = config_doc_apply(slice_str(json), &o, &report, err);
-    buf_init(&stubs, sizeof(text) - 64);
+    CLEANUP_BUF struct buf stubs = buf_of(sizeof(text) - 64);
     option_text_stubs(&o, &stubs);
     (void)snprintf(text, sizeof(text), "%s rcache=%u %u %d", buf_cstr(&stubs), o.rcache,
                    o.rcache_ttl_s, (int)(o.rcache_stale_ms / 1000)); /* fits */
-    buf_fini(&stubs);
     stub_zones_unref(o.stubs);
     return r < 0 ? err->msg : text;
 }
@@ -193,7 +191,6 @@ static const char *config_doc_clients_text(const char *json)
     struct options o;
     struct config_doc_report report;
     struct err err;
-    struct buf text;
     for (size_t i = 0; i < ARRAY_LEN(args); i++) {
         argv[i] = args[i];
     }
@@ -202,7 +199,7 @@ static const char *config_doc_clients_text(const char *json)
         (void)snprintf(out, sizeof(out), "%s", err.msg); /* may cut */
         return out;
     }
-    buf_init(&text, sizeof(out));
+    CLEANUP_BUF struct buf text = buf_of(sizeof(out));
     buf_printf(&text, "%d ", o.engine.autopath);
     option_list_show(OPTION_SEARCH, &o, &text);
     buf_printf(&text, " %d/%d ", o.clients.is_own, (int)o.clients.unknown);
@@ -216,7 +213,6 @@ static const char *config_doc_clients_text(const char *json)
     buf_append_char(&text, ' ');
     option_list_show(OPTION_HTTP_ALLOWED, &o, &text);
     (void)snprintf(out, sizeof(out), "%s", buf_cstr(&text)); /* fits */
-    buf_fini(&text);
     return out;
 }
 
@@ -282,14 +278,12 @@ UNIT_TEST(test_query_log_field)
         struct options o = config_doc_flags();
         struct config_doc_report report;
         struct err err = {0};
-        struct buf text;
-        buf_init(&text, 64);
+        CLEANUP_BUF struct buf text = buf_of(64);
         o.query_log.mode = QUERY_LOG_ALL;
         int r = config_doc_apply(slice_str(rows[i].json), &o, &report, &err);
         option_text_query_log(&o, &text);
         const char *got = r < 0 ? err.msg : buf_cstr(&text);
         assert_int_equal(strncmp(got, rows[i].want, strlen(rows[i].want)), 0);
-        buf_fini(&text);
     }
 }
 

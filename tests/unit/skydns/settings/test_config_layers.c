@@ -40,15 +40,13 @@ static const char *settings_config_layers_settings(const struct fixture *f)
 {
     static char out[TEXT_MAX];
     struct options options = config_layers_settings(f->layers);
-    struct buf text;
-    buf_init(&text, OPTION_TEXT_MAX);
+    CLEANUP_BUF struct buf text = buf_of(OPTION_TEXT_MAX);
     option_list_show(OPTION_DOMAINS, &options, &text);
     buf_printf(&text, " %u ", options.engine.ttl_s);
     option_list_show(OPTION_NAMESERVERS, &options, &text);
     buf_append_str(&text, " ");
     option_text_stubs(&options, &text);
     (void)snprintf(out, sizeof(out), "%s", buf_cstr(&text)); /* fits */
-    buf_fini(&text);
     stub_zones_unref(options.stubs);
     return out;
 }
@@ -213,9 +211,8 @@ UNIT_TEST_ON(test_a_hidden_document_must_be_usable, struct fixture *f)
 /* The largest table of stub zones that there is room for. */
 UNIT_TEST_ON(test_all_zones_with_all_servers, struct fixture *f)
 {
-    struct buf json;
     size_t count;
-    buf_init(&json, 1024 * 1024);
+    CLEANUP_BUF struct buf json = buf_of(1024 * 1024);
     buf_append_str(&json, "{\"stubs\":{\"z.test\":[\"10.0.0.1\"]");
     for (unsigned i = 1; i < ZONE_TABLE_MAX; i++) {
         buf_printf(&json, ",\"zone-%u.of.some.company.example\":[", i);
@@ -231,7 +228,6 @@ UNIT_TEST_ON(test_all_zones_with_all_servers, struct fixture *f)
     assert_int_equal(count, ZONE_TABLE_MAX);
     assert_int_equal(zones[count - 1].server_count, ZONE_SERVERS_MAX);
     stub_zones_unref(options.stubs);
-    buf_fini(&json);
 }
 
 /* The largest number of domains is set one after the other. */

@@ -58,8 +58,7 @@ static void option_names_check(const struct row *rows, size_t count, text_fn sho
     for (size_t i = 0; i < count; i++) {
         struct options o;
         struct err err = {.code = 0};
-        struct buf text;
-        buf_init(&text, TEXT_MAX);
+        CLEANUP_BUF struct buf text = buf_of(TEXT_MAX);
         if (option_names_parse(rows[i].flags, &o, &err) == 0) {
             show(&o, &text);
         } else {
@@ -69,7 +68,6 @@ static void option_names_check(const struct row *rows, size_t count, text_fn sho
         if (strcmp(buf_cstr(&text), rows[i].want) != 0) {
             fail_msg("%s: `%s`, expected `%s`", rows[i].flags[0], buf_cstr(&text), rows[i].want);
         }
-        buf_fini(&text);
     }
 }
 
@@ -266,8 +264,7 @@ UNIT_TEST(test_in_the_document)
         struct options o;
         struct config_doc_report report;
         struct err err = {.code = 0};
-        struct buf text;
-        buf_init(&text, TEXT_MAX);
+        CLEANUP_BUF struct buf text = buf_of(TEXT_MAX);
         assert_int_equal(option_names_parse(flags, &o, &err), 0);
         assert_int_equal(option_list_read(OPTION_DNS64_EXCLUDED, &o, "fd00::/8", &err), 0);
         const uint32_t ttl_s = o.engine.ttl_s;
@@ -284,6 +281,5 @@ UNIT_TEST(test_in_the_document)
             assert_string_equal(buf_cstr(&text), rows[0].want);
             assert_int_equal(o.engine.ttl_s, ttl_s);
         }
-        buf_fini(&text);
     }
 }

@@ -118,7 +118,6 @@ UNIT_TEST_IN(test_stubs, clear_environment, NULL)
 {
     struct options o;
     char text[1024];
-    struct buf out;
     const char *args[ARGS_MAX] = {"-stub=Acme.local=10.0.0.1,[fd00::1]:54",
                                   "-domain=corp.test",
                                   "-stub",
@@ -127,12 +126,11 @@ UNIT_TEST_IN(test_stubs, clear_environment, NULL)
                                   "-stub=acme.local.=10.0.0.3,",
                                   "-stub=b.test=none"};
     assert_int_equal(settings_options_parse(args, &o, NULL), 0);
-    buf_init(&out, sizeof(text));
+    CLEANUP_BUF struct buf out = buf_of(sizeof(text));
     option_text_stubs(&o, &out);
     assert_string_equal(buf_cstr(&out), "acme.local.=10.0.0.1:53,[fd00::1]:54,10.0.0.3:53 "
                                         "10.in-addr.arpa.=10.0.0.2:5353 a.corp.test.=10.0.0.4:53 "
                                         "b.test.=none");
-    buf_fini(&out);
     stub_zones_unref(o.stubs);
 }
 
@@ -371,8 +369,7 @@ static const char *listeners_text(const struct options *o)
 {
     static char out[512];
     char one[OPTION_LISTENER_MAX];
-    struct buf text;
-    buf_init(&text, sizeof(out));
+    CLEANUP_BUF struct buf text = buf_of(sizeof(out));
     for (size_t i = 0; i < o->address_count; i++) {
         buf_printf(&text, "%s ", addr_format(&o->addresses[i], one));
     }
@@ -380,7 +377,6 @@ static const char *listeners_text(const struct options *o)
         buf_printf(&text, "%s ", option_stream_text(&o->streams[i], one));
     }
     (void)snprintf(out, sizeof(out), "%s", buf_cstr(&text)); /* fits */
-    buf_fini(&text);
     return out;
 }
 
@@ -434,8 +430,7 @@ UNIT_TEST_IN(test_listeners_and_certificate, clear_environment, NULL)
 static const char *options_clients_text(const struct options *o)
 {
     static char out[512];
-    struct buf text;
-    buf_init(&text, sizeof(out));
+    CLEANUP_BUF struct buf text = buf_of(sizeof(out));
     buf_append_str(&text, o->engine.autopath ? "autopath " : "");
     option_list_show(OPTION_SEARCH, o, &text);
     buf_printf(&text, " %s/%s ", o->clients.is_own ? "own" : "all",
@@ -446,7 +441,6 @@ static const char *options_clients_text(const struct options *o)
     buf_append_char(&text, ' ');
     option_text_rate(o, &text);
     (void)snprintf(out, sizeof(out), "%s", buf_cstr(&text)); /* fits */
-    buf_fini(&text);
     return out;
 }
 
@@ -688,7 +682,6 @@ UNIT_TEST_IN(test_transfers, clear_environment, NULL)
     };
     struct options o;
     struct err err;
-    struct buf text;
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         char flag[128];
         (void)snprintf(flag, sizeof(flag), "-transfer-to=%s", cases[i].list);
@@ -703,10 +696,9 @@ UNIT_TEST_IN(test_transfers, clear_environment, NULL)
     assert_int_equal(o.engine.transfer_count, 4);
     assert_int_equal(addr_port(&o.engine.transfers[1].notify), 53);
     assert_int_equal(o.engine.transfers[0].notify.len, 0);
-    buf_init(&text, 1024);
+    CLEANUP_BUF struct buf text = buf_of(1024);
     option_list_show(OPTION_TRANSFERS, &o, &text);
     assert_string_equal(buf_cstr(&text), "10.0.0.0/8,[fd00::1]:53,key:k1.,10.0.0.2:53+key:k2.");
-    buf_fini(&text);
     assert_ptr_equal(option_transfer_lacks_key(&o, NULL), &o.engine.transfers[2]);
     const char *const wrong[ARGS_MAX] = {"-transfer-to=10.0.0.1"};
     assert_int_equal(settings_options_parse(wrong, &o, &err), ERR_USAGE);
@@ -738,8 +730,7 @@ UNIT_TEST_IN(test_query_log, clear_environment, NULL)
         const char *const args[ARGS_MAX] = {cases[i].args[0], cases[i].args[1]};
         struct options o;
         struct err err;
-        struct buf text;
-        buf_init(&text, 64);
+        CLEANUP_BUF struct buf text = buf_of(64);
         if (settings_options_parse(args, &o, &err) == 0) {
             option_text_query_log(&o, &text);
             assert_string_equal(buf_cstr(&text), cases[i].want);
@@ -747,7 +738,6 @@ UNIT_TEST_IN(test_query_log, clear_environment, NULL)
             assert_int_equal(err.code, ERR_USAGE);
             assert_non_null(strstr(err.msg, cases[i].want));
         }
-        buf_fini(&text);
     }
 }
 

@@ -160,10 +160,9 @@ UNIT_TEST(test_empty_fields)
     /* whose default of another setting the flags of flags_all_changed() have */
     const char *const kubernetes[] = {"skydns", "-schema=kubernetes"};
     struct options want = options_of(kubernetes, 2);
-    struct buf json, was, now;
-    buf_init(&json, 256);
-    buf_init(&was, OPTION_TEXT_MAX);
-    buf_init(&now, OPTION_TEXT_MAX);
+    CLEANUP_BUF struct buf json = buf_of(256);
+    CLEANUP_BUF struct buf was = buf_of(OPTION_TEXT_MAX);
+    CLEANUP_BUF struct buf now = buf_of(OPTION_TEXT_MAX);
     for (size_t i = 0; i < count; i++) {
         const struct setting *setting = &settings[i];
         const bool is_alone = setting->field && strcmp(setting->field, "topology") == 0;
@@ -192,9 +191,6 @@ UNIT_TEST(test_empty_fields)
         seen++;
     }
     assert_in_range(seen, 20, count);
-    buf_fini(&json);
-    buf_fini(&was);
-    buf_fini(&now);
 }
 
 /* Each setting of the document that differs is in the log's lines, and in one of them. */

@@ -54,10 +54,8 @@ static int snapshot_damage_decode(struct slice bytes)
     struct err err = {0};
     int r = snapshots_decode(bytes, &now, &content, &err);
     if (r == 0) {
-        struct buf text;
-        buf_init(&text, SNAPSHOTS_MAX);
+        CLEANUP_BUF struct buf text = buf_of(SNAPSHOTS_MAX);
         snapshots_describe_content(&content, &text); /* walks it all */
-        buf_fini(&text);
         snapshot_content_fini(&content);
     } else {
         assert_int_equal(r, ERR_SYNTAX);
@@ -74,8 +72,7 @@ static void snapshot_damage_flip(struct buf *bytes, uint64_t bit)
 
 UNIT_TEST(test_flips)
 {
-    struct buf bytes;
-    buf_init(&bytes, SNAPSHOTS_MAX);
+    CLEANUP_BUF struct buf bytes = buf_of(SNAPSHOTS_MAX);
     make_services(&bytes);
     assert_int_equal(snapshot_damage_decode(buf_slice(&bytes)), 0);
     for (unsigned i = 0; i < FLIPS; i++) {
@@ -87,7 +84,6 @@ UNIT_TEST(test_flips)
         snapshot_damage_flip(&bytes, bit);
     }
     assert_int_equal(snapshot_damage_decode(buf_slice(&bytes)), 0);
-    buf_fini(&bytes);
 }
 
 /* Each in a block of its own, so that asan sees a byte read behind it. */
@@ -105,8 +101,7 @@ static void check_cut(const struct buf *bytes, size_t len)
 UNIT_TEST(test_cuts)
 {
     enum { ENDS = 100 };
-    struct buf bytes;
-    buf_init(&bytes, SNAPSHOTS_MAX);
+    CLEANUP_BUF struct buf bytes = buf_of(SNAPSHOTS_MAX);
     make_services(&bytes);
     for (unsigned i = 0; i < CUTS; i++) {
         check_cut(&bytes, 1 + snapshot_damage_random_next() % (bytes.len - 1));
@@ -117,14 +112,12 @@ UNIT_TEST(test_cuts)
     }
     buf_append_u8(&bytes, 0);
     assert_int_equal(snapshot_damage_decode(buf_slice(&bytes)), ERR_SYNTAX);
-    buf_fini(&bytes);
 }
 
 UNIT_TEST(test_sealed_flips)
 {
     unsigned accepted = 0;
-    struct buf bytes;
-    buf_init(&bytes, SNAPSHOTS_MAX);
+    CLEANUP_BUF struct buf bytes = buf_of(SNAPSHOTS_MAX);
     make_mixed(&bytes);
     for (unsigned i = 0; i < SEALED_FLIPS; i++) {
         uint64_t bit = snapshot_damage_random_next() % ((bytes.len - sizeof(uint64_t)) * 8);
@@ -134,5 +127,4 @@ UNIT_TEST(test_sealed_flips)
         snapshot_damage_flip(&bytes, bit);
     }
     assert_in_range(accepted, 1, SEALED_FLIPS - 1); /* a TTL may be anything, a length not */
-    buf_fini(&bytes);
 }

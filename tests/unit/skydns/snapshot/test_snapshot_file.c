@@ -121,12 +121,11 @@ UNIT_TEST_ON(test_write_and_read, struct bed *bed)
         assert_false(snapshot_file_exists(bed->temporary));
 
         struct snapshot_content content;
-        struct buf written, read;
         assert_int_equal(snapshot_file_read(bed->file, &content, &err), 0);
         assert_int_equal(content.bytes, bytes);
         assert_int_equal(content.header.revision, images[i]->header.revision);
-        buf_init(&written, SNAPSHOTS_MAX);
-        buf_init(&read, SNAPSHOTS_MAX);
+        CLEANUP_BUF struct buf written = buf_of(SNAPSHOTS_MAX);
+        CLEANUP_BUF struct buf read = buf_of(SNAPSHOTS_MAX);
         content.header.heard_ms = images[i]->header.heard_ms;
         snapshots_encode(images[i], 0, &written);
         struct snapshot_image again = {.header = content.header};
@@ -135,8 +134,6 @@ UNIT_TEST_ON(test_write_and_read, struct bed *bed)
         again.store = store_writer_commit(content.writer, content.header.revision, &garbage);
         snapshots_encode(&again, 0, &read); /* at second 0 no record has an age */
         assert_true(slice_equal(buf_slice(&written), buf_slice(&read)));
-        buf_fini(&written);
-        buf_fini(&read);
         snapshot_content_fini(&content);
     }
 }

@@ -24,12 +24,11 @@ static struct snapshot_now the_same_moment(const struct snapshot_image *image)
 
 static void snapshot_format_check_round_trip(const struct snapshot_image *image)
 {
-    struct buf bytes, before, after;
     struct snapshot_content content;
     struct err err = {0};
-    buf_init(&bytes, SNAPSHOTS_MAX);
-    buf_init(&before, SNAPSHOTS_MAX);
-    buf_init(&after, SNAPSHOTS_MAX);
+    CLEANUP_BUF struct buf bytes = buf_of(SNAPSHOTS_MAX);
+    CLEANUP_BUF struct buf before = buf_of(SNAPSHOTS_MAX);
+    CLEANUP_BUF struct buf after = buf_of(SNAPSHOTS_MAX);
     snapshots_encode(image, NOW_S, &bytes);
     snapshots_describe_image(image, &before);
     struct snapshot_now now = the_same_moment(image);
@@ -40,9 +39,6 @@ static void snapshot_format_check_round_trip(const struct snapshot_image *image)
     snapshots_describe_content(&content, &after);
     assert_string_equal(buf_cstr(&after), buf_cstr(&before));
     snapshot_content_fini(&content);
-    buf_fini(&bytes);
-    buf_fini(&before);
-    buf_fini(&after);
 }
 
 UNIT_TEST(test_random)
@@ -90,16 +86,14 @@ UNIT_TEST(test_size)
     enum { SERVICES = 20000, KEY_BYTES_MAX = 66 };
     struct services services;
     struct store_garbage *garbage;
-    struct buf bytes;
     struct snapshot_image image;
     services_init(&services, SERVICES);
     snapshots_random_image(&image, 1, services_fill(&services, &garbage));
     image.header.revision = store_revision(image.store);
-    buf_init(&bytes, SNAPSHOTS_MAX);
+    CLEANUP_BUF struct buf bytes = buf_of(SNAPSHOTS_MAX);
     snapshots_encode(&image, NOW_S, &bytes);
     assert_in_range(bytes.len / (SERVICES * KEYS_PER_SERVICE), 1, KEY_BYTES_MAX);
     snapshot_format_check_round_trip(&image);
-    buf_fini(&bytes);
     snapshot_image_fini(&image);
     store_garbage_free(garbage);
     services_fini(&services);
@@ -146,11 +140,10 @@ static uint32_t loaded_known_s(uint32_t monotonic_s, int64_t later_ms)
     struct store_garbage *garbage;
     struct snapshot_image image;
     struct snapshot_content content;
-    struct buf bytes;
     uint64_t known_s = 0;
     snapshots_random_image(&image, 1, store_writer_commit(writer, 1, &garbage));
     image.header.heard_ms = now_ms;
-    buf_init(&bytes, SNAPSHOTS_MAX);
+    CLEANUP_BUF struct buf bytes = buf_of(SNAPSHOTS_MAX);
     snapshots_encode(&image, 1600, &bytes);
     const struct snapshot_now now = {.monotonic_s = monotonic_s, .unix_ms = now_ms + later_ms};
     assert_int_equal(snapshots_decode(buf_slice(&bytes), &now, &content, NULL), 0);
@@ -159,7 +152,6 @@ static uint32_t loaded_known_s(uint32_t monotonic_s, int64_t later_ms)
     snapshot_content_fini(&content);
     snapshot_image_fini(&image);
     store_writer_free(writer);
-    buf_fini(&bytes);
     return (uint32_t)known_s;
 }
 
@@ -218,8 +210,7 @@ static struct slice text_said(struct slice text, const char *real)
 static void draft_header(const struct draft *draft, struct buf *out)
 {
     static const uint8_t domain[] = "\7cluster\5local";
-    struct buf fields;
-    buf_init(&fields, SNAPSHOTS_MAX);
+    CLEANUP_BUF struct buf fields = buf_of(SNAPSHOTS_MAX);
     buf_append_sized(&fields, text_said(draft->version, "1.0"));
     buf_append_sized(&fields, text_said(draft->prefix, "/skydns/"));
     buf_append_sized(&fields, draft->domain.ptr ? draft->domain : slice_of(domain, sizeof(domain)));
@@ -235,13 +226,11 @@ static void draft_header(const struct draft *draft, struct buf *out)
     }
     buf_append_u32(out, snapshot_format_said(draft->header_len, fields.len));
     buf_append_slice(out, buf_slice(&fields));
-    buf_fini(&fields);
 }
 
 static void draft_records(const struct draft *draft, struct buf *out)
 {
-    struct buf block;
-    buf_init(&block, SNAPSHOTS_MAX);
+    CLEANUP_BUF struct buf block = buf_of(SNAPSHOTS_MAX);
     for (unsigned i = 0; i < draft->drafted; i++) {
         const struct draft_record *record = &draft->record[i];
         buf_append_u8(&block, (uint8_t)snapshot_format_said(record->shared, 1));
@@ -256,7 +245,6 @@ static void draft_records(const struct draft *draft, struct buf *out)
         buf_append_u32(out, snapshot_format_said(draft->block_len, block.len));
         buf_append_slice(out, buf_slice(&block));
     }
-    buf_fini(&block);
 }
 
 static void draft_bytes(const struct draft *draft, struct buf *out)
@@ -368,10 +356,9 @@ UNIT_TEST(test_refusals)
 {
     const struct snapshot_now now = {.monotonic_s = NOW_S, .unix_ms = now_ms};
     for (size_t i = 0; i < ARRAY_LEN(drafts); i++) {
-        struct buf bytes;
         struct snapshot_content content;
         struct err err = {0};
-        buf_init(&bytes, SNAPSHOTS_MAX);
+        CLEANUP_BUF struct buf bytes = buf_of(SNAPSHOTS_MAX);
         draft_bytes(&drafts[i], &bytes);
         int r = snapshots_decode(buf_slice(&bytes), &now, &content, &err);
         const char *reason = drafts[i].reason;
@@ -382,7 +369,6 @@ UNIT_TEST(test_refusals)
             assert_int_equal(content.records, drafts[i].drafted);
             snapshot_content_fini(&content);
         }
-        buf_fini(&bytes);
     }
 }
 
@@ -393,7 +379,6 @@ UNIT_TEST(test_format_of_an_earlier_release)
         const bool has_clients = used & 1, has_records = used & 2, has_topology = used & 4,
                    has_marks = used & 8;
         struct snapshot_image image;
-        struct buf bytes;
         struct store_writer *writer = store_writer_new();
         snapshots_random_image(&image, 1, snapshots_random_store(writer, 1, 10, 1));
         buf_clear(&image.sections[SNAPSHOT_CLIENTS]);
@@ -404,7 +389,7 @@ UNIT_TEST(test_format_of_an_earlier_release)
         buf_append(&image.sections[SNAPSHOT_TOPOLOGY], "x", has_topology);
         buf_clear(&image.sections[SNAPSHOT_MARKS]);
         buf_append(&image.sections[SNAPSHOT_MARKS], "x", has_marks);
-        buf_init(&bytes, SNAPSHOTS_MAX);
+        CLEANUP_BUF struct buf bytes = buf_of(SNAPSHOTS_MAX);
         snapshots_encode(&image, NOW_S, &bytes);
         assert_int_equal(bytes.data[SNAPSHOT_MAGIC_LEN + 3], has_marks      ? SNAPSHOT_FORMAT
                                                              : has_topology ? SNAPSHOT_FORMAT - 1
@@ -412,7 +397,6 @@ UNIT_TEST(test_format_of_an_earlier_release)
                                                              : has_clients  ? SNAPSHOT_FORMAT - 3
                                                                             : SNAPSHOT_FORMAT_OLD);
         snapshot_format_check_round_trip(&image);
-        buf_fini(&bytes);
         snapshot_image_fini(&image);
         store_writer_free(writer);
     }
@@ -465,11 +449,10 @@ UNIT_TEST(test_sink_and_source)
     struct store_writer *writer = store_writer_new();
     struct snapshot_image image;
     struct snapshot_content content;
-    struct buf bytes;
     struct err err;
     unsigned pieces = 0;
     snapshots_random_image(&image, 3, snapshots_random_store(writer, 3, 500, 9));
-    buf_init(&bytes, SNAPSHOTS_MAX);
+    CLEANUP_BUF struct buf bytes = buf_of(SNAPSHOTS_MAX);
     snapshots_encode(&image, NOW_S, &bytes);
     assert_int_equal(snapshot_encode(&image, NOW_S, count_piece, &pieces), 0);
     for (unsigned i = 1; i <= pieces; i++) {
@@ -488,7 +471,6 @@ UNIT_TEST(test_sink_and_source)
     assert_int_equal(snapshot_decode(&source, &now, &content, &err), -EIO);
     assert_string_equal(err.msg, "Input/output error");
 
-    buf_fini(&bytes);
     snapshot_image_fini(&image);
     store_writer_free(writer);
 }

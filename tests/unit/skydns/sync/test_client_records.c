@@ -173,8 +173,7 @@ UNIT_TEST_ON(test_records_of_two_domains, struct fixture *f)
 UNIT_TEST_ON(test_denied_records, struct fixture *f)
 {
     const struct err denied = {.code = ERR_REFUSED, .msg = "permission denied"};
-    struct buf why;
-    buf_init(&why, 1024);
+    CLEANUP_BUF struct buf why = buf_of(1024);
     has_no_records = false;
     start(f);
     pod(f, "h.10-0-0-1.x.pod.a.test.", "10.0.0.1");
@@ -189,14 +188,12 @@ UNIT_TEST_ON(test_denied_records, struct fixture *f)
     assert_string_equal(who(f, "10.0.0.1"), "x");
     assert_true(is_known(f, "a.test.") && clients_are_settled(f->clients));
     assert_false(clients_explain_trouble(f->clients, &why)); /* it can do without */
-    buf_fini(&why);
 }
 
 UNIT_TEST_ON(test_saved_records, struct fixture *f)
 {
-    struct buf saved, saved_records;
-    buf_init(&saved, SIZE_MAX);
-    buf_init(&saved_records, SIZE_MAX);
+    CLEANUP_BUF struct buf saved = buf_of(SIZE_MAX);
+    CLEANUP_BUF struct buf saved_records = buf_of(SIZE_MAX);
     start(f);
     clients_save_records(f->clients, &saved_records);
     assert_int_equal(saved_records.len, 0); /* none: older programs can read the file */
@@ -232,8 +229,6 @@ UNIT_TEST_ON(test_saved_records, struct fixture *f)
     set(f, true, 1);
     assert_true(clients_are_settled(f->clients));
     assert_string_equal(mirror_of(REC)->saved, "");
-    buf_fini(&saved);
-    buf_fini(&saved_records);
 }
 
 /* Off and on again, nothing of them is left. */

@@ -383,12 +383,11 @@ UNIT_TEST_ON(test_short_lists_are_never_left_out, struct fixture *f)
     enum { FULL = CLIENT_MARKS_LISTS_MAX / CLIENT_MARKS_LIST_MAX };
     char *text = calloc(1, CLIENT_MARKS_LIST_MAX), label[16];
     char expected[16];
-    struct buf why;
     assert_non_null(text);
     memset(text, ',', CLIENT_MARKS_LIST_MAX);
     listed_to = count_listed;
     start(f);
-    buf_init(&why, 1000);
+    CLEANUP_BUF struct buf why = buf_of(1000);
     for (unsigned i = 0; i < FULL; i++) {
         (void)snprintf(label, sizeof(label), "n%02u", i); /* fits */
         mark_bytes(VIS, label, slice_of(text, CLIENT_MARKS_LIST_MAX));
@@ -409,7 +408,6 @@ UNIT_TEST_ON(test_short_lists_are_never_left_out, struct fixture *f)
     assert_string_equal(f->listed, expected);
     assert_false(clients_explain_trouble(f->clients, &why));
     listed_to = NULL;
-    buf_fini(&why);
     free(text);
 }
 
@@ -444,7 +442,6 @@ static void clients_refuse(const char *prefix)
 /* One line, and another try in 10 s; others still know what they know. */
 UNIT_TEST_ON(test_denied, struct fixture *f)
 {
-    struct buf saved;
     set(f, true, 2);
     read_none(NODES_B);
     pod(f, "h.10-0-0-1.x.pod.a.test.", "10.0.0.1");
@@ -465,10 +462,9 @@ UNIT_TEST_ON(test_denied, struct fixture *f)
     assert_string_equal(who(f, "10.0.0.1"), "");
     assert_string_equal(who(f, "10.0.0.2"), "x");
     read_none(VIS_B);
-    buf_init(&saved, SIZE_MAX);
+    CLEANUP_BUF struct buf saved = buf_of(SIZE_MAX);
     assert_true(clients_save(f->clients, &saved)); /* snapshots do without */
     assert_true(client_marks_is_saved(buf_slice(&saved)));
-    buf_fini(&saved);
 }
 
 /* Content that was read before counts until it is denied for the second time; then nobody is
@@ -530,8 +526,7 @@ static void clients_catch_up(const char *prefix)
 
 UNIT_TEST_ON(test_saved, struct fixture *f)
 {
-    struct buf saved;
-    buf_init(&saved, SIZE_MAX);
+    CLEANUP_BUF struct buf saved = buf_of(SIZE_MAX);
     assert_true(clients_save(f->clients, &saved)); /* off: nothing */
     assert_int_equal(saved.len, 0);
     set(f, true, 1);
@@ -583,14 +578,12 @@ UNIT_TEST_ON(test_saved, struct fixture *f)
     }
     buf_append_u8(&saved, 0);
     assert_false(client_marks_is_saved(buf_slice(&saved)));
-    buf_fini(&saved);
 }
 
 /* It holds for the first domains alone: later ones are asked of etcd. */
 UNIT_TEST_ON(test_saved_of_others, struct fixture *f)
 {
-    struct buf saved;
-    buf_init(&saved, SIZE_MAX);
+    CLEANUP_BUF struct buf saved = buf_of(SIZE_MAX);
     start(f);
     assert_true(clients_save(f->clients, &saved));
     close_clients(f);
@@ -600,5 +593,4 @@ UNIT_TEST_ON(test_saved_of_others, struct fixture *f)
     pod(f, "h.10-0-0-1.x.pod.a.test.", "10.0.0.1");
     assert_string_equal(mirror_of(NODES)->saved, "");
     assert_string_equal(who(f, "10.0.0.1"), "");
-    buf_fini(&saved);
 }

@@ -180,8 +180,7 @@ UNIT_TEST(test_ended_meanwhile_and_renewed)
     assert_null(leases_record("odd.test"));
     assert_null(leases_record("also.test"));
     assert_int_equal(lease_saved_withheld(), 2);
-    struct buf saved;
-    buf_init(&saved, SECTION_MAX);
+    CLEANUP_BUF struct buf saved = buf_of(SECTION_MAX);
     assert_false(lease_table_save(leases_bed.table, saved_ms, &saved));
     assert_int_equal(saved.len, 0);
     etcd_proc_resume(leases_bed.proc);
@@ -202,7 +201,6 @@ UNIT_TEST(test_ended_meanwhile_and_renewed)
     assert_true(back->mail);
     assert_int_equal(leases_ttl_of("also.test"), 40);
     assert_true(lease_table_save(leases_bed.table, saved_ms, &saved));
-    buf_fini(&saved);
 }
 
 /* etcd's keys are known, its leases are not yet: a key that is there has not ended. */
@@ -369,10 +367,9 @@ UNIT_TEST(test_many)
 {
     enum { LEASES = 20000, ASKED_AT_ONCE = 16 };
     int64_t renewed = leases_grant(LEASE_S);
-    struct buf saved;
     char text[32];
     etcd_proc_pause(leases_bed.proc);
-    buf_init(&saved, SECTION_MAX);
+    CLEANUP_BUF struct buf saved = buf_of(SECTION_MAX);
     buf_append_u64(&saved, (uint64_t)saved_ms);
     for (int i = 0; i < LEASES; i++) {
         (void)snprintf(text, sizeof(text), "k%d.test", i);
@@ -395,7 +392,6 @@ UNIT_TEST(test_many)
     store_record_name(store_next(store, NULL), &name);
     assert_null(store_next(store, &name)); /* the only one */
     assert_int_equal(lease_table_counts(leases_bed.table).leases, 1);
-    buf_fini(&saved);
 }
 
 UNIT_TEST(test_bytes_that_are_none)
@@ -427,10 +423,9 @@ UNIT_TEST(test_bytes_that_do_not_fit_the_records)
         {{"a.test", "b.test"}, {1, 1}, 1, false},
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-        struct buf saved;
         leases_put("a.test", 0, 30);
         leases_put("b.test", 0, 30);
-        buf_init(&saved, SECTION_MAX);
+        CLEANUP_BUF struct buf saved = buf_of(SECTION_MAX);
         buf_append_u64(&saved, (uint64_t)saved_ms);
         for (size_t k = 0; k < 2; k++) {
             append_lease(&saved, cases[i].leases[k]);
@@ -440,7 +435,6 @@ UNIT_TEST(test_bytes_that_do_not_fit_the_records)
         buf_append_u64(&saved, 0);
         assert_true(lease_table_is_saved(buf_slice(&saved)));
         assert_int_equal(lease_saved_load(&saved, 0), cases[i].is_good);
-        buf_fini(&saved);
     }
 }
 

@@ -94,8 +94,7 @@ UNIT_TEST_ON(test_another_data_set, struct revision_marks *marks)
 UNIT_TEST(test_snapshots)
 {
     struct revision_marks *marks = revision_marks_new(), *again = revision_marks_new();
-    struct buf saved;
-    buf_init(&saved, SAVED_MAX);
+    CLEANUP_BUF struct buf saved = buf_of(SAVED_MAX);
     assert_true(revision_marks_is_saved(buf_slice(&saved)));
     for (int64_t i = 0; i < 1000; i++) {
         revision_marks_note(marks, start_ms + 1500 * i, 3 * i + 1);
@@ -117,7 +116,6 @@ UNIT_TEST(test_snapshots)
         buf_append_u64(&saved, 7 + i);
     }
     assert_false(revision_marks_is_saved(buf_slice(&saved)));
-    buf_fini(&saved);
     revision_marks_free(again);
     revision_marks_free(marks);
 }

@@ -120,10 +120,9 @@ UNIT_TEST(test_room)
         client_index_new(&(struct client_index_config){.retire = free_retired});
     struct topology_keys keys;
     const struct dname domain = name_of("a.test.");
-    struct buf value;
     char label[32];
     size_t taken = 0;
-    buf_init(&value, TOPOLOGY_VALUE_MAX);
+    CLEANUP_BUF struct buf value = buf_of(TOPOLOGY_VALUE_MAX);
     for (unsigned i = 0; i < 8000; i++) {
         buf_printf(&value, "%s\"10.1.%u.%u\":\"eu-1a\"", i ? "," : "{", i >> 8, i & 255);
     }
@@ -143,15 +142,13 @@ UNIT_TEST(test_room)
     topology_keys_fini(&keys);
     assert_int_equal(topology_count(client_index_topology(index)), 0);
     client_index_free(index);
-    buf_fini(&value);
 }
 
 UNIT_TEST(test_zones_beyond_the_limit_are_near)
 {
-    struct buf value;
     struct topology_service *service = NULL;
     const struct dname name = name_of("web.a.test.");
-    buf_init(&value, TOPOLOGY_VALUE_MAX);
+    CLEANUP_BUF struct buf value = buf_of(TOPOLOGY_VALUE_MAX);
     for (unsigned i = 0; i < TOPOLOGY_ZONES_MAX + 2; i++) {
         buf_printf(&value, "%s\"10.1.0.%u\":\"z%u\"", i ? "," : "{", i, i);
     }
@@ -162,14 +159,12 @@ UNIT_TEST(test_zones_beyond_the_limit_are_near)
     assert_true(topology_service_is_near(service, 1, last, 4));
     assert_false(topology_service_is_near(service, 1, first, 4));
     free(service);
-    buf_fini(&value);
 }
 
 UNIT_TEST_ON(test_saved_zones, struct fixture *f)
 {
-    struct buf saved;
     start_with_topology(f);
-    buf_init(&saved, SIZE_MAX);
+    CLEANUP_BUF struct buf saved = buf_of(SIZE_MAX);
     clients_save_topology(f->clients, &saved);
     assert_int_equal(saved.len, 0); /* none: older programs can read the file */
     mark(TOP, "prod/web", WEB);
@@ -181,5 +176,4 @@ UNIT_TEST_ON(test_saved_zones, struct fixture *f)
     }
     buf_append_u8(&saved, 0);
     assert_false(client_marks_is_topology_saved(buf_slice(&saved)));
-    buf_fini(&saved);
 }

@@ -90,12 +90,10 @@ static void set_domains(struct fixture *f, const char *first, const char *second
 static const char *denied_text(const struct fixture *f)
 {
     static char text[256];
-    struct buf out;
-    buf_init(&out, sizeof(text));
+    CLEANUP_BUF struct buf out = buf_of(sizeof(text));
     const bool is_denied = writer_documents_explain_denied(f->documents, &out);
     assert_int_equal(is_denied, out.len > 0);
     (void)snprintf(text, sizeof(text), "%s", out.len ? buf_cstr(&out) : ""); /* fits */
-    buf_fini(&out);
     return text;
 }
 

@@ -60,9 +60,8 @@ static inline void decode_data(struct reader *r, unsigned type, size_t end, stru
 
 static inline void decode_rr(struct decoded *d, struct reader *r)
 {
-    struct buf owner, data;
-    buf_init(&owner, DNAME_MAX);
-    buf_init(&data, 65535);
+    CLEANUP_BUF struct buf owner = buf_of(DNAME_MAX);
+    CLEANUP_BUF struct buf data = buf_of(65535);
     decode_name(r, &owner, true);
     unsigned type = reader_u16(r);
     assert_int_equal(reader_u16(r), DNS_CLASS_IN);
@@ -79,8 +78,6 @@ static inline void decode_rr(struct decoded *d, struct reader *r)
                                             .type = (uint16_t)type,
                                             .ttl_s = ttl_s,
                                             .data = buf_slice(&data)});
-    buf_fini(&owner);
-    buf_fini(&data);
 }
 
 static inline void decode_message(struct decoded *d, const uint8_t *wire, size_t len)

@@ -77,13 +77,11 @@ UNIT_TEST(refuses)
 
 static int parse_many(size_t count, struct tsig_keys **ret_keys, struct err *err)
 {
-    struct buf text;
-    buf_init(&text, 1024 * 1024);
+    CLEANUP_BUF struct buf text = buf_of(1024 * 1024);
     for (size_t i = 0; i < count; i++) {
         buf_printf(&text, "key k%zu { algorithm hmac-sha256; secret " SECRET "; };", i);
     }
     int r = tsig_keys_parse(buf_slice(&text), ret_keys, err);
-    buf_fini(&text);
     return r;
 }
 

@@ -44,8 +44,7 @@ static size_t external_answer_check(const struct external_answer *answer)
 UNIT_TEST(test_room)
 {
     for (size_t limit = 0; limit <= PACKED; limit++) {
-        struct buf packed;
-        buf_init(&packed, limit);
+        CLEANUP_BUF struct buf packed = buf_of(limit);
         external_answer_put_all(&packed);
         const struct external_answer answer = {.records = buf_slice(&packed)};
         size_t want = limit < CNAME_SIZE                ? 0
@@ -55,14 +54,12 @@ UNIT_TEST(test_room)
                                                         : 4;
         assert_int_equal(external_answer_check(&answer), want);
         assert_int_equal(packed.failed, limit < PACKED);
-        buf_fini(&packed);
     }
 }
 
 UNIT_TEST(test_cut)
 {
-    struct buf packed;
-    buf_init(&packed, PACKED);
+    CLEANUP_BUF struct buf packed = buf_of(PACKED);
     external_answer_put_all(&packed);
     for (size_t max = 0; max <= RECORDS + 1; max++) {
         struct external_answer answer = {.outcome = EXTERNAL_ANSWERED,
@@ -74,5 +71,4 @@ UNIT_TEST(test_cut)
     struct external_answer none = {.outcome = EXTERNAL_DENIED};
     external_answer_cut(&none, 0);
     assert_int_equal(none.outcome, EXTERNAL_DENIED);
-    buf_fini(&packed);
 }

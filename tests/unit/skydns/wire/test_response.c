@@ -98,15 +98,13 @@ static const struct reply_plan plans[] = {
 UNIT_TEST(test_max_age)
 {
     for (size_t i = 0; i < ARRAY_LEN(plans); i++) {
-        struct buf b;
-        buf_init(&b, SIZE_MAX);
+        CLEANUP_BUF struct buf b = buf_of(SIZE_MAX);
         response_make_reply(&b, &plans[i]);
         const struct response response = {.bytes = b.data, .len = b.len, .name_len = NAME_LEN};
         uint32_t got = response_max_age_s(&response);
         if (got != plans[i].want) {
             fail_msg("%s: %u", plans[i].name, got);
         }
-        buf_fini(&b);
     }
 }
 
@@ -114,8 +112,7 @@ UNIT_TEST(test_max_age)
 UNIT_TEST(test_cut_off)
 {
     for (size_t i = 0; i < ARRAY_LEN(plans); i++) {
-        struct buf b;
-        buf_init(&b, SIZE_MAX);
+        CLEANUP_BUF struct buf b = buf_of(SIZE_MAX);
         response_make_reply(&b, &plans[i]);
         size_t additional = 2 + 10 + 4;
         for (size_t len = 0; len < b.len - additional; len++) {
@@ -126,7 +123,6 @@ UNIT_TEST(test_cut_off)
             assert_int_equal(response_max_age_s(&cut), 0);
             free(part);
         }
-        buf_fini(&b);
     }
 }
 

@@ -8,8 +8,7 @@ static void rr_text_check_text(uint16_t type, struct slice data, const char *wan
 {
     uint8_t message[512] = {0};
     struct writer w = writer_of(message, sizeof(message));
-    struct buf out;
-    buf_init(&out, RR_TEXT_MAX);
+    CLEANUP_BUF struct buf out = buf_of(RR_TEXT_MAX);
     (void)writer_take(&w, DNS_HEADER_SIZE);
     writer_bytes(&w, "\1w", OWNER);
     writer_u16(&w, type);
@@ -22,7 +21,6 @@ static void rr_text_check_text(uint16_t type, struct slice data, const char *wan
     assert_true(rr_text_read(&r, &out));
     assert_int_equal(r.pos, w.pos);
     assert_string_equal(buf_cstr(&out), want);
-    buf_fini(&out);
 }
 
 #define DATA(text)             \
@@ -71,12 +69,11 @@ UNIT_TEST(test_answers)
         .mname = {"\1m", 3}, .rname = {"\1r", 3}, .serial = 7, .minimum_s = 60};
     char text[256], want[300] = "w. 9 TXT \"";
     struct rr rr = {.owner = slice_of("\1w", OWNER), .ttl_s = 9, .type = RR_TXT};
-    struct buf out;
     memset(text, 'x', sizeof(text));
     memset(want + 10, 'x', 255);
     memcpy(want + 10 + 255, "\" \"x\"", sizeof("\" \"x\""));
     rr.data = slice_of(text, sizeof(text));
-    buf_init(&out, RR_TEXT_MAX);
+    CLEANUP_BUF struct buf out = buf_of(RR_TEXT_MAX);
     rr_text(&rr, &soa, &out);
     assert_string_equal(buf_cstr(&out), want);
     buf_clear(&out);
@@ -94,7 +91,6 @@ UNIT_TEST(test_answers)
                      .data = slice_of("\1a", OWNER)};
     rr_text(&rr, &soa, &out);
     assert_string_equal(buf_cstr(&out), "w. 9 SRV 1 2 3 a.");
-    buf_fini(&out);
 }
 
 /* At no cut of a record is there one. */
@@ -103,9 +99,7 @@ UNIT_TEST(test_cuts)
     static const char whole[] = "\1w\0\0\1\0\1\0\0\0\11\0\4\12\0\0\1";
     for (size_t len = 0; len < sizeof(whole) - 1; len++) {
         struct reader r = reader_of(whole, len);
-        struct buf out;
-        buf_init(&out, RR_TEXT_MAX);
+        CLEANUP_BUF struct buf out = buf_of(RR_TEXT_MAX);
         assert_false(rr_text_read(&r, &out));
-        buf_fini(&out);
     }
 }
