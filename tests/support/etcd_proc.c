@@ -106,9 +106,7 @@ static void support_etcd_proc_post(const struct etcd_proc *proc, const char *tok
                                            path, token[0] ? "Authorization: " : "", token,
                                            token[0] ? "\r\n" : "", strlen(body), body);
     etcd_proc_ask(proc->client_port, request, reply, size);
-    if (!strstr(reply, " 200 ")) {
-        fail_msg("%s %s refused: %s", path, body, reply);
-    }
+    assert_that(strstr(reply, " 200 "), "%s %s refused: %s", path, body, reply);
 }
 
 /* For one request: it may have expired by the next. */
@@ -278,9 +276,7 @@ static bool etcd_proc_run(struct etcd_proc *proc)
     if (proc->pid == 0) {
         run_child(proc);
     }
-    if (proc->pid < 0) {
-        fail_msg("fork: %s", strerror(errno));
-    }
+    assert_that(proc->pid >= 0, "fork: %s", strerror(errno));
     proc->pidfd = (int)syscall(SYS_pidfd_open, proc->pid, 0);
     int64_t limit_ms = clock_monotonic_ms() + START_LIMIT_MS;
     while (!is_serving(proc)) {
@@ -332,9 +328,7 @@ static struct etcd_proc *support_etcd_proc_start(const char *const *arguments,
     proc->tls_folder = tls_folder;
     proc->pidfd = -1;
     proc->folder = xasprintf("%s/etcd-test-XXXXXX", tmp && tmp[0] ? tmp : "/tmp");
-    if (!mkdtemp(proc->folder)) {
-        fail_msg("mkdtemp %s: %s", proc->folder, strerror(errno));
-    }
+    assert_that(mkdtemp(proc->folder), "mkdtemp %s: %s", proc->folder, strerror(errno));
     for (int attempt = 0; attempt < START_ATTEMPTS; attempt++) {
         choose_ports(proc);
         if (etcd_proc_run(proc)) {

@@ -43,9 +43,7 @@ void loop_until(struct ev_loop *loop, bool (*done)(const void *data), const void
     ev_run(loop, 0);
     ev_timer_stop(loop, &limit);
     ev_prepare_stop(loop, &prepare);
-    if (wait.is_late) {
-        fail_msg("timed out after %.0f s", limit_s);
-    }
+    assert_that(!wait.is_late, "timed out after %.0f s", limit_s);
 }
 
 struct etcd *sync_client(struct ev_loop *loop, const char *endpoints, uint32_t call_timeout_ms)
@@ -54,9 +52,7 @@ struct etcd *sync_client(struct ev_loop *loop, const char *endpoints, uint32_t c
         .loop = loop, .endpoints = endpoints, .call_timeout_ms = call_timeout_ms};
     struct etcd *etcd = NULL;
     struct err err;
-    if (etcd_new(&config, &etcd, &err) != 0) {
-        fail_msg("%s", err.msg);
-    }
+    assert_that(etcd_new(&config, &etcd, &err) == 0, "%s", err.msg);
     return etcd;
 }
 
@@ -108,9 +104,7 @@ static int64_t etcd_sync_one(struct ev_loop *loop, struct etcd *etcd, const stru
     if (rc == ERR_UNAVAILABLE) { /* the connection to an earlier etcd was dead, unnoticed */
         rc = sync_txn(loop, etcd, &txn, &reply, &err);
     }
-    if (rc != 0) {
-        fail_msg("txn: %s", err.msg);
-    }
+    assert_that(rc == 0, "txn: %s", err.msg);
     return reply.revision;
 }
 

@@ -28,9 +28,7 @@ struct http_server *http_ask_serve(struct ev_loop *loop, const struct http_route
         *ret_address = loopback_addr(loopback_free_port());
         r = http_server_new(loop, ret_address, routes, count, &server, &err);
     }
-    if (r < 0) {
-        fail_msg("%s", err.msg);
-    }
+    assert_that(r >= 0, "%s", err.msg);
     return server;
 }
 
@@ -64,9 +62,7 @@ struct asked_page http_ask(struct ev_loop *loop, const struct addr *server, cons
     ev_run(loop, 0);
     assert_int_equal(pthread_join(thread, NULL), 0);
     ev_async_stop(loop, &a.done);
-    if (a.result != 0) {
-        fail_msg("%s: %s", target, a.err.msg);
-    }
+    assert_that(a.result == 0, "%s: %s", target, a.err.msg);
     asked.page.status = asked.response.status;
     asked.page.body = buf_cstr(&asked.response.body);
     return asked;

@@ -50,9 +50,7 @@ static bool loopback_reserve(unsigned port)
             xasprintf("%s/dns-pod-ports-%u.locks", temporary_folder(), getuid());
         int low = open(path, O_CREAT | O_RDWR | O_CLOEXEC, 0600);
         locks = fcntl(low, F_DUPFD_CLOEXEC, HIGH);
-        if (locks < 0) {
-            fail_msg("%s: %s", path, strerror(errno));
-        }
+        assert_that(locks >= 0, "%s: %s", path, strerror(errno));
         close(low);
     }
     return fcntl(locks, F_SETLK, &byte) == 0;

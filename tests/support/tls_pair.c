@@ -65,9 +65,7 @@ struct tls_server *tls_folder_server(const struct tls_folder *folder, const char
         .client_ca = client_ca ? tls_folder_file(folder, client_ca) : NULL,
         .ticket_keys = ticket_keys ? tls_folder_file(folder, ticket_keys) : NULL,
     };
-    if (tls_server_new(&files, &server, &err) != 0) {
-        fail_msg("%s", err.msg);
-    }
+    assert_that(tls_server_new(&files, &server, &err) == 0, "%s", err.msg);
     return server;
 }
 
@@ -83,9 +81,7 @@ struct tls_client *tls_folder_client(const struct tls_folder *folder, const char
         .cert = cert ? tls_folder_file(folder, crt) : NULL,
         .key = cert ? tls_folder_file(folder, key) : NULL,
     };
-    if (tls_client_new(&files, &client, &err) != 0) {
-        fail_msg("%s", err.msg);
-    }
+    assert_that(tls_client_new(&files, &client, &err) == 0, "%s", err.msg);
     return client;
 }
 
@@ -143,10 +139,9 @@ void tls_pair_close(struct tls_pair *pair)
 void tls_pair_begin(struct tls_pair *pair, const struct tls_pair_config *config)
 {
     tls_pair_open(pair, config);
-    if (!tls_pair_handshake(pair)) {
-        fail_msg("client: %s, server: %s", pair->client_err.code ? pair->client_err.msg : "well",
-                 pair->server_err.code ? pair->server_err.msg : "well");
-    }
+    assert_that(tls_pair_handshake(pair), "client: %s, server: %s",
+                pair->client_err.code ? pair->client_err.msg : "well",
+                pair->server_err.code ? pair->server_err.msg : "well");
 }
 
 void tls_pair_send(struct tls_session *from, struct tls_session *to, const char *text)

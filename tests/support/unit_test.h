@@ -33,6 +33,15 @@
 
 #pragma GCC diagnostic ignored "-Wunused-parameter"
 
+/* Fails the test with a message that names the row, and what was there, unless the condition holds.
+ */
+#define assert_that(condition, ...) \
+    do {                            \
+        if (!(condition)) {         \
+            fail_msg(__VA_ARGS__);  \
+        }                           \
+    } while (0)
+
 /* Registers a test, which is defined on the program's fixture or not; called before main. Tests run
  * in the order of `line`. */
 void unit_test_add(const char *name, CMUnitTestFunction test, CMFixtureFunction set_up,

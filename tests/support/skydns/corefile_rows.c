@@ -35,12 +35,10 @@ void corefile_check_rows(const struct corefile_row *rows, size_t count)
     for (size_t i = 0; i < count; i++) {
         const char *got = corefile_translated(rows[i].text, &out);
         for (size_t j = 0; j < ARRAY_LEN(rows[i].want) && rows[i].want[j]; j++) {
-            if (!strstr(got, rows[i].want[j])) {
-                fail_msg("%s\ngot\n%s\nwithout `%s`", rows[i].text, got, rows[i].want[j]);
-            }
+            assert_that(strstr(got, rows[i].want[j]), "%s\ngot\n%s\nwithout `%s`", rows[i].text,
+                        got, rows[i].want[j]);
         }
-        if (rows[i].without && strstr(got, rows[i].without)) {
-            fail_msg("%s\ngot\n%s\nwith `%s`", rows[i].text, got, rows[i].without);
-        }
+        assert_that(!rows[i].without || !strstr(got, rows[i].without), "%s\ngot\n%s\nwith `%s`",
+                    rows[i].text, got, rows[i].without);
     }
 }

@@ -36,9 +36,7 @@ static void lease_bed_on_granted(void *data, const struct etcd_lease_reply *repl
                                  const struct err *err)
 {
     struct granted *granted = data;
-    if (err) {
-        fail_msg("%s", err->msg);
-    }
+    assert_that(!err, "%s", err->msg);
     granted->is_done = true;
     granted->id = reply->id;
 }

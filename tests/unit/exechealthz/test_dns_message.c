@@ -112,11 +112,11 @@ UNIT_TEST(test_reply)
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         struct dns_reply reply = {0};
-        if (dns_reply_read(&question, ID, cases[i].bytes, cases[i].len, &reply) != cases[i].kind ||
-            reply.rcode != cases[i].reply.rcode || reply.answers != cases[i].reply.answers ||
-            reply.is_truncated != cases[i].reply.is_truncated) {
-            fail_msg("%s: rcode %u, %u answers", cases[i].name, reply.rcode, reply.answers);
-        }
+        assert_that(
+            dns_reply_read(&question, ID, cases[i].bytes, cases[i].len, &reply) == cases[i].kind &&
+                reply.rcode == cases[i].reply.rcode && reply.answers == cases[i].reply.answers &&
+                reply.is_truncated == cases[i].reply.is_truncated,
+            "%s: rcode %u, %u answers", cases[i].name, reply.rcode, reply.answers);
     }
 }
 
@@ -159,12 +159,11 @@ UNIT_TEST(test_number)
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         struct dns_reply reply = {0};
-        if (dns_reply_read(&count, ID, cases[i].bytes, cases[i].len, &reply) != DNS_REPLY_READ ||
-            reply.has_number != cases[i].has_number ||
-            (reply.has_number && reply.number != cases[i].number)) {
-            fail_msg("%s: %d %llu", cases[i].name, reply.has_number,
-                     (unsigned long long)reply.number);
-        }
+        assert_that(
+            dns_reply_read(&count, ID, cases[i].bytes, cases[i].len, &reply) == DNS_REPLY_READ &&
+                reply.has_number == cases[i].has_number &&
+                (!reply.has_number || reply.number == cases[i].number),
+            "%s: %d %llu", cases[i].name, reply.has_number, (unsigned long long)reply.number);
     }
 }
 

@@ -177,11 +177,10 @@ UNIT_TEST_ON(test_results, struct fixture *f)
         dns_probe_await_run(f, 1);
         const char *json = dns_probe_text_of(f, true, 0, &ok);
         (void)snprintf(want, sizeof(want), ",\"Err\":\"%s\"}", cases[i].error); /* fits */
-        if (ok != cases[i].ok || !strstr(json, want) ||
-            !strstr(json, ok ? "{\"IsOk\":true,\"LatencySeconds\":"
-                             : "{\"IsOk\":false,\"LatencySeconds\":0,")) {
-            fail_msg("%zu: %s", i, json);
-        }
+        assert_that(ok == cases[i].ok && strstr(json, want) &&
+                        strstr(json, ok ? "{\"IsOk\":true,\"LatencySeconds\":"
+                                        : "{\"IsOk\":false,\"LatencySeconds\":0,"),
+                    "%zu: %s", i, json);
         const char *report = dns_probe_text_of(f, false, 0, &ok);
         assert_int_equal(ok, cases[i].ok);
         assert_int_equal(report[0] == '\0', ok);
@@ -200,10 +199,9 @@ UNIT_TEST_ON(test_nobody_there, struct fixture *f)
     exechealthz_dns_probe_start(f, &config, SILENT);
     dns_probe_await_run(f, 1);
     const char *report = dns_probe_text_of(f, false, 0, &ok);
-    if (ok || !strstr(report, "DNS probe kube of 127.0.0.1:") ||
-        !strstr(report, "onnection refused\n")) {
-        fail_msg("%s", report);
-    }
+    assert_that(!ok && strstr(report, "DNS probe kube of 127.0.0.1:") &&
+                    strstr(report, "onnection refused\n"),
+                "%s", report);
 }
 
 UNIT_TEST_ON(test_timeout, struct fixture *f)
@@ -214,9 +212,7 @@ UNIT_TEST_ON(test_timeout, struct fixture *f)
     exechealthz_dns_probe_start(f, &config, SILENT);
     dns_probe_await_run(f, 2);
     const char *report = dns_probe_text_of(f, false, 0, &ok);
-    if (ok || !strstr(report, "no response from 127.0.0.1:")) {
-        fail_msg("%s", report);
-    }
+    assert_that(!ok && strstr(report, "no response from 127.0.0.1:"), "%s", report);
 }
 
 UNIT_TEST_ON(test_lost_query_is_sent_again, struct fixture *f)

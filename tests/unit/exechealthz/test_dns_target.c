@@ -32,9 +32,8 @@ UNIT_TEST(test_taken)
         struct dns_target target;
         struct err err = {0};
         char name[DNAME_TEXT_MAX], server[DNS_SERVER_TEXT_MAX];
-        if (dns_target_parse(cases[i].text, &target, &err) != 0) {
-            fail_msg("%s: %s", cases[i].text, err.msg);
-        }
+        assert_that(dns_target_parse(cases[i].text, &target, &err) == 0, "%s: %s", cases[i].text,
+                    err.msg);
         assert_string_equal(target.label, cases[i].label);
         assert_string_equal(dname_to_text(&target.question.name, name), cases[i].name);
         assert_int_equal(target.question.type, cases[i].type);
@@ -58,9 +57,8 @@ UNIT_TEST(test_names_of_certificates)
         struct dns_target target;
         struct err err = {0};
         char server[DNS_SERVER_TEXT_MAX];
-        if (dns_target_parse(cases[i].text, &target, &err) != 0) {
-            fail_msg("%s: %s", cases[i].text, err.msg);
-        }
+        assert_that(dns_target_parse(cases[i].text, &target, &err) == 0, "%s: %s", cases[i].text,
+                    err.msg);
         assert_string_equal(target.tls_name, cases[i].tls_name);
         assert_string_equal(dns_target_server(&target, server), cases[i].server);
     }
@@ -70,9 +68,8 @@ static void dns_target_assert_refused(const char *text, const char *expected)
 {
     struct dns_target target = {.label = "kept"};
     struct err err = {0};
-    if (dns_target_parse(text, &target, &err) != ERR_USAGE || !strstr(err.msg, expected)) {
-        fail_msg("%s: %d `%s`", text, err.code, err.msg);
-    }
+    assert_that(dns_target_parse(text, &target, &err) == ERR_USAGE && strstr(err.msg, expected),
+                "%s: %d `%s`", text, err.code, err.msg);
     assert_string_equal(target.label, "kept"); /* nothing written on failure */
 }
 

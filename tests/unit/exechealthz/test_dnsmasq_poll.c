@@ -178,10 +178,9 @@ static void assert_fails_with(struct fixture *f, const char *reason)
     start_every(f, LONG_MS);
     await_counts(f, 0, 1);
     const char *text = log_capture_end(&capture);
-    if (!strstr(text, "cache counts not read, keeping the last ones server=127.0.0.1:") ||
-        !strstr(text, reason)) {
-        fail_msg("%s: %s", reason, text);
-    }
+    assert_that(strstr(text, "cache counts not read, keeping the last ones server=127.0.0.1:") &&
+                    strstr(text, reason),
+                "%s: %s", reason, text);
     assert_int_equal(successes_of(f), 0);
     assert_int_equal(dnsmasq_poll_counts(f->poll)->values[DNSMASQ_MAX_SIZE], 0);
 }

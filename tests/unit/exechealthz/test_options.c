@@ -204,10 +204,9 @@ UNIT_TEST(test_refused_together)
             (void)snprintf(text[k], sizeof(text[k]), "%s", cases[i].args[k]); /* fits */
             args[k] = text[k];
         }
-        if (check_options_parse(args, &o, &err) != ERR_USAGE ||
-            !strstr(err.msg, cases[i].expected)) {
-            fail_msg("%s ...: %d `%s`", cases[i].args[0], err.code, err.msg);
-        }
+        assert_that(check_options_parse(args, &o, &err) == ERR_USAGE &&
+                        strstr(err.msg, cases[i].expected),
+                    "%s ...: %d `%s`", cases[i].args[0], err.code, err.msg);
     }
 }
 
@@ -247,10 +246,9 @@ UNIT_TEST(test_refused)
         char *const args[ARGS_MAX + 1] = {arg};
         struct options o = {.probes = {.period_ms = 1}};
         struct err err = {0};
-        if (check_options_parse(args, &o, &err) != ERR_USAGE || !strstr(err.msg, cases[i].named) ||
-            !strstr(err.msg, cases[i].expected)) {
-            fail_msg("%s: %d `%s`", cases[i].arg, err.code, err.msg);
-        }
+        assert_that(check_options_parse(args, &o, &err) == ERR_USAGE &&
+                        strstr(err.msg, cases[i].named) && strstr(err.msg, cases[i].expected),
+                    "%s: %d `%s`", cases[i].arg, err.code, err.msg);
         assert_int_equal(o.probes.period_ms, 1); /* nothing written on failure */
     }
 }

@@ -152,9 +152,8 @@ static void pages_start_probes(struct fixture *f)
 static void pages_expect(struct fixture *f, const char *target, unsigned status, const char *part)
 {
     struct asked_page asked = http_ask(f->loop, &f->address, target);
-    if (asked.page.status != status || !strstr(asked.page.body, part)) {
-        fail_msg("%s: %u %s", target, asked.page.status, asked.page.body);
-    }
+    assert_that(asked.page.status == status && strstr(asked.page.body, part), "%s: %u %s", target,
+                asked.page.status, asked.page.body);
     asked_page_fini(&asked);
 }
 
@@ -250,9 +249,7 @@ static double pages_sample(const char *page, const char *name)
     double value;
     assert_in_range(snprintf(line, sizeof(line), "\n%s ", name), 1, sizeof(line) - 1);
     const char *at = strstr(page, line);
-    if (!at || strstr(at + 1, line)) {
-        fail_msg("%s: %s:\n%s", name, at ? "twice" : "missing", page);
-    }
+    assert_that(at && !strstr(at + 1, line), "%s: %s:\n%s", name, at ? "twice" : "missing", page);
     assert_int_equal(sscanf(at + strlen(line), "%lf", &value), 1);
     return value;
 }

@@ -100,9 +100,7 @@ static void probe_assert_matches(const char *name, const char *text, const char 
     assert_int_equal(regcomp(&regex, pattern, REG_EXTENDED | REG_NOSUB), 0);
     int r = regexec(&regex, text, 0, NULL, 0);
     regfree(&regex);
-    if (r != 0) {
-        fail_msg("%s: `%s` does not match `%s`", name, text, pattern);
-    }
+    assert_that(r == 0, "%s: `%s` does not match `%s`", name, text, pattern);
 }
 
 #define TIME "[0-9]{4}-[0-9]{2}-[0-9]{2} [0-9]{2}:[0-9]{2}:[0-9]{2}(\\.[0-9]*[1-9])? \\+0000 UTC"
@@ -137,11 +135,11 @@ UNIT_TEST_ON(test_results, struct fixture *f)
         exechealthz_probe_start(f, &config);
         probe_await_run(f, 1);
         struct probe_result got = probe_last(f->probe);
-        if (!slice_equal(got.output, slice_str(cases[i].output)) ||
-            strcmp(got.error ? got.error : "", cases[i].error ? cases[i].error : "") != 0) {
-            fail_msg("%s: got `%.*s`, `%s`", cases[i].name, (int)got.output.len, got.output.ptr,
-                     got.error ? got.error : "(success)");
-        }
+        assert_that(slice_equal(got.output, slice_str(cases[i].output)) &&
+                        strcmp(got.error ? got.error : "", cases[i].error ? cases[i].error : "") ==
+                            0,
+                    "%s: got `%.*s`, `%s`", cases[i].name, (int)got.output.len, got.output.ptr,
+                    got.error ? got.error : "(success)");
         probe_assert_matches(cases[i].name, exechealthz_probe_report(f, 0, &healthy),
                              cases[i].report);
         assert_int_equal(healthy, cases[i].error == NULL);

@@ -265,9 +265,7 @@ static void tls_query_serve(struct fixture *f, const char *name, const char *cli
     tls_server_free(f->server);
     f->server = NULL;
     const struct tls_server_files files = {.cert = crt, .key = key, .client_ca = ca};
-    if (tls_server_new(&files, &f->server, &err) != 0) {
-        fail_msg("%s", err.msg);
-    }
+    assert_that(tls_server_new(&files, &f->server, &err) == 0, "%s", err.msg);
     free(crt);
     free(key);
     free(ca);
@@ -381,9 +379,7 @@ static const char *tls_query_run(struct fixture *f, const char *url, const char 
 
 static void assert_part(const char *text, const char *part)
 {
-    if (!strstr(text, part)) {
-        fail_msg("expected %s: %s", part, text);
-    }
+    assert_that(strstr(text, part), "expected %s: %s", part, text);
 }
 
 UNIT_TEST_ON(test_answers, struct fixture *f)

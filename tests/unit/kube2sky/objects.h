@@ -16,9 +16,8 @@ static inline struct kube_object *object_from(enum kube_kind kind, const char *t
         *c = *c == '\'' ? '"' : *c;
     }
     int r = kube_decode_event(KUBE_JSON, kind, slice_str(line), &event, &err);
-    if (r < 0 || event.kind != KUBE_EVENT_UPSERT || event.object->is_garbled) {
-        fail_msg("%s: %s", line, err.msg);
-    }
+    assert_that(r >= 0 && event.kind == KUBE_EVENT_UPSERT && !event.object->is_garbled, "%s: %s",
+                line, err.msg);
     struct kube_object *object = event.object;
     event.object = NULL;
     kube_event_fini(&event);

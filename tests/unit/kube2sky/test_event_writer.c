@@ -194,9 +194,7 @@ static void event_writer_tear_down(struct event_bed *b)
 {
     event_writer_free(b->writer);
     kube_client_free(b->client);
-    if (http_script_problem(b->script)) {
-        fail_msg("%s", http_script_problem(b->script));
-    }
+    assert_that(!http_script_problem(b->script), "%s", http_script_problem(b->script));
     http_script_free(b->script);
     reconciler_stop(b->reconciler);
     outage_fini(&b->outage);
@@ -310,9 +308,8 @@ static void assert_event_waits(struct event_bed *b)
 
 static void assert_event_says(const struct event_bed *b, const char *part)
 {
-    if (!strstr(http_script_head(b->script), part)) {
-        fail_msg("no %s in %s", part, http_script_head(b->script));
-    }
+    assert_that(strstr(http_script_head(b->script), part), "no %s in %s", part,
+                http_script_head(b->script));
 }
 
 /* The field's time, in Unix seconds. */

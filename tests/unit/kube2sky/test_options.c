@@ -86,9 +86,8 @@ UNIT_TEST(test_old_command_lines)
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         struct options o;
         struct err err = {.code = 0};
-        if (parse_kube2sky_options(cases[i].args, &o, &err) != 0) {
-            fail_msg("case %zu: %s", i, err.msg);
-        }
+        assert_that(parse_kube2sky_options(cases[i].args, &o, &err) == 0, "case %zu: %s", i,
+                    err.msg);
         assert_string_equal(o.domain, cases[i].domain);
         assert_int_equal(o.log_level == LOG_LEVEL_DEBUG, cases[i].is_debugging);
         options_fini(&o);
@@ -480,8 +479,7 @@ UNIT_TEST(test_refused)
         assert_int_equal(
             parse_kube2sky_options((const char *const[]){cases[i].flag, NULL}, &o, &err),
             ERR_USAGE);
-        if (!strstr(err.msg, cases[i].want)) {
-            fail_msg("%s: `%s` lacks `%s`", cases[i].flag, err.msg, cases[i].want);
-        }
+        assert_that(strstr(err.msg, cases[i].want), "%s: `%s` lacks `%s`", cases[i].flag, err.msg,
+                    cases[i].want);
     }
 }

@@ -99,9 +99,7 @@ static void start_kube_source(struct bed *b, const struct addr *api, int64_t tim
     (void)snprintf(url, sizeof(url), "http://%s", addr_format(api, text)); /* fits */
     const struct kube_client_config client = {
         .loop = b->f->loop, .kubecfg_file = "", .kube_master_url = url};
-    if (kube_client_new(&client, &b->client, &err) < 0) {
-        fail_msg("%s", err.msg);
-    }
+    assert_that(kube_client_new(&client, &b->client, &err) >= 0, "%s", err.msg);
     b->kube_source = kube_source_start(&(struct kube_source_config){
         .loop = b->f->loop,
         .client = b->client,
@@ -142,9 +140,7 @@ static void start_status(struct bed *b)
             &(struct status_config){b->f->loop, b->address, "pages.example.com", &b->sources},
             &b->status, &err);
     }
-    if (r < 0) {
-        fail_msg("%s", err.msg);
-    }
+    assert_that(r >= 0, "%s", err.msg);
 }
 
 static void status_stop(struct bed *b)
@@ -246,9 +242,7 @@ static void expect_figures(const struct bed *b, const char *part)
 {
     CLEANUP_BUF struct buf line = buf_of(1 << 20);
     kube2sky_live_figures_write(&b->sources, &line);
-    if (!strstr(buf_cstr(&line), part)) {
-        fail_msg("%s: without `%s`", buf_cstr(&line), part);
-    }
+    assert_that(strstr(buf_cstr(&line), part), "%s: without `%s`", buf_cstr(&line), part);
 }
 
 /* Expects the page as JSON and as text. */

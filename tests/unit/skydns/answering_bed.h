@@ -64,9 +64,8 @@ static inline void expect_threads(size_t count)
 {
     int64_t deadline_ms = clock_monotonic_ms() + TIMEOUT_S * 1000;
     while (count_threads() != count) {
-        if (clock_monotonic_ms() > deadline_ms) {
-            fail_msg("%zu threads, expected %zu", count_threads(), count);
-        }
+        assert_that(clock_monotonic_ms() <= deadline_ms, "%zu threads, expected %zu",
+                    count_threads(), count);
         sched_yield();
     }
 }
@@ -135,17 +134,13 @@ static inline void answering_open_at(struct fixture *f, size_t address_count)
         choose_addresses(f, address_count);
         r = answering_open(&f->options, f->publisher, NULL, f->wake, NULL, &f->answering, &err);
     }
-    if (r < 0) {
-        fail_msg("%s", err.msg);
-    }
+    assert_that(r >= 0, "%s", err.msg);
 }
 
 static inline void skydns_answering_start(struct fixture *f)
 {
     struct err err;
-    if (answering_start(f->answering, &err) < 0) {
-        fail_msg("%s", err.msg);
-    }
+    assert_that(answering_start(f->answering, &err) >= 0, "%s", err.msg);
 }
 
 static inline void skydns_answering_stop(struct fixture *f)

@@ -246,9 +246,7 @@ static void open_with_streams(struct fixture *f, size_t address_count)
         f->options.stream_count = 2;
         r = answering_open(&f->options, f->publisher, NULL, NULL, NULL, &f->answering, &err);
     }
-    if (r < 0) {
-        fail_msg("%s", err.msg);
-    }
+    assert_that(r >= 0, "%s", err.msg);
 }
 
 UNIT_TEST_ON(test_addresses_of_streams, struct fixture *f)
@@ -335,9 +333,9 @@ UNIT_TEST_ON(test_sockets_of_systemd, struct fixture *f)
     f->options.workers = 3;
     answering_fill(f);
     answering_pass(fds, 2);
-    if (answering_open(&f->options, f->publisher, NULL, NULL, NULL, &f->answering, &err) < 0) {
-        fail_msg("%s", err.msg);
-    }
+    assert_that(answering_open(&f->options, f->publisher, NULL, NULL, NULL, &f->answering, &err) >=
+                    0,
+                "%s", err.msg);
     skydns_answering_start(f);
     expect_threads(f->threads_before + 2 + f->options.signers + 3);
     for (uint16_t i = 0; i < 2 * SERVICES; i++) {

@@ -87,9 +87,7 @@ static void http_open(struct http_bed *b, bool has_prometheus)
         b->pages.options.prometheus_port = has_prometheus ? (uint16_t)loopback_free_port() : 0;
         r = http_open_with(b, &b->sources, NULL, &b->http, &err);
     }
-    if (r < 0) {
-        fail_msg("%s", err.msg);
-    }
+    assert_that(r >= 0, "%s", err.msg);
     b->sources.skydns_prefix = http_pages_skydns_prefix(b->http);
 }
 
@@ -108,9 +106,7 @@ static void http_expect_reply(struct held_client *c, const char *status, const c
     const char *text = held_client_read(c);
     assert_int_equal(strncmp(text, "HTTP/1.1 ", 9), 0);
     assert_int_equal(strncmp(text + 9, status, strlen(status)), 0);
-    if (part && !strstr(text, part)) {
-        fail_msg("no `%s` in %s", part, text);
-    }
+    assert_that(!part || strstr(text, part), "no `%s` in %s", part, text);
     held_client_close(c);
 }
 
@@ -263,9 +259,7 @@ UNIT_TEST_ON(test_another_process, struct http_bed *b)
     assert_int_equal(sockets.count, 2);
     assert_true(passed_sockets_find(&sockets, PASSED_PAGES, &pages, 0) >= 0);
     struct http_pages *next = NULL;
-    if (http_open_with(b, &theirs, &sockets, &next, &err) < 0) {
-        fail_msg("%s", err.msg);
-    }
+    assert_that(http_open_with(b, &theirs, &sockets, &next, &err) >= 0, "%s", err.msg);
     http_expect(b, &pages, "/healthz", "200", NULL); /* of the old one */
     http_pages_leave(b->http);
     struct held_client page = http_ask_as(b, &pages, "GET /healthz", "localhost");

@@ -25,9 +25,7 @@ static struct options snapshot_start_parse(const char *flag, const char *other)
     struct err err;
     (void)snprintf(strings[1], sizeof(strings[1]), "%s", flag);
     (void)snprintf(strings[2], sizeof(strings[2]), "%s", other);
-    if (skydns_options_parse(3, argv, &o, &err) != 0) {
-        fail_msg("%s", err.msg);
-    }
+    assert_that(skydns_options_parse(3, argv, &o, &err) == 0, "%s", err.msg);
     return o;
 }
 
@@ -70,10 +68,9 @@ UNIT_TEST(test_what_must_agree)
             header_of(rows[i].prefix, rows[i].domain, rows[i].age_ms);
         struct err err = {.msg = ""};
         int r = snapshot_start_check(&header, &o, now_ms, &err);
-        if ((r == 0) != (rows[i].reason == NULL) ||
-            (rows[i].reason && !strstr(err.msg, rows[i].reason))) {
-            fail_msg("row %zu: %d %s", i, r, err.msg);
-        }
+        assert_that((r == 0) == (rows[i].reason == NULL) &&
+                        (!rows[i].reason || strstr(err.msg, rows[i].reason)),
+                    "row %zu: %d %s", i, r, err.msg);
     }
 }
 
@@ -174,9 +171,7 @@ static const char *snapshot_start_read_file(struct fixture *f, bool is_used,
     log_capture_begin(&capture);
     bool got = snapshot_start_read(f->live, "/var/lib/skydns/snapshot", ret_content);
     const char *lines = log_capture_end(&capture);
-    if (got != is_used) {
-        fail_msg("%d: %s", got, lines);
-    }
+    assert_that(got == is_used, "%d: %s", got, lines);
     return lines;
 }
 
@@ -184,12 +179,11 @@ static void snapshot_start_assert_refused(struct fixture *f, const char *reason)
 {
     struct snapshot_content content;
     const char *lines = snapshot_start_read_file(f, false, &content);
-    if (log_occurrences(lines, "\n") != 1 || log_occurrences(lines, "warn ") != 1 ||
-        log_occurrences(lines, "the snapshot is not used") != 1 ||
-        log_occurrences(lines, "file=/var/lib/skydns/snapshot") != 1 ||
-        log_occurrences(lines, reason) != 1) {
-        fail_msg("expected one warning with %s: %s", reason, lines);
-    }
+    assert_that(log_occurrences(lines, "\n") == 1 && log_occurrences(lines, "warn ") == 1 &&
+                    log_occurrences(lines, "the snapshot is not used") == 1 &&
+                    log_occurrences(lines, "file=/var/lib/skydns/snapshot") == 1 &&
+                    log_occurrences(lines, reason) == 1,
+                "expected one warning with %s: %s", reason, lines);
 }
 
 UNIT_TEST_IN(test_used, snapshot_start_set_up, snapshot_start_tear_down)

@@ -40,11 +40,10 @@ UNIT_TEST(test_ip)
         struct ip ip = {.family_bytes = 99};
         char text[INET6_ADDRSTRLEN];
         bool ok = ip_parse(slice_str(cases[i].in), &ip);
-        if (ok != (cases[i].family_bytes != 0) ||
-            (ok && (ip.family_bytes != cases[i].family_bytes ||
-                    strcmp(ip_format(&ip, text), cases[i].want) != 0))) {
-            fail_msg("`%s`: %d, family %d", cases[i].in, ok, ip.family_bytes);
-        }
+        assert_that(ok == (cases[i].family_bytes != 0) &&
+                        (!ok || (ip.family_bytes == cases[i].family_bytes &&
+                                 strcmp(ip_format(&ip, text), cases[i].want) == 0)),
+                    "`%s`: %d, family %d", cases[i].in, ok, ip.family_bytes);
         assert_true(ok || ip.family_bytes == 99); /* untouched on failure */
     }
     struct ip none = {0};
@@ -87,10 +86,9 @@ UNIT_TEST(test_leading_zeros)
         struct ip ip = {.family_bytes = 99};
         char text[INET6_ADDRSTRLEN];
         bool ok = ip_parse_sloppy(slice_str(cases[i].in), &ip);
-        if (ok != (cases[i].want != NULL) ||
-            (ok && strcmp(ip_format(&ip, text), cases[i].want) != 0)) {
-            fail_msg("`%s`: %d, family %d", cases[i].in, ok, ip.family_bytes);
-        }
+        assert_that(ok == (cases[i].want != NULL) &&
+                        (!ok || strcmp(ip_format(&ip, text), cases[i].want) == 0),
+                    "`%s`: %d, family %d", cases[i].in, ok, ip.family_bytes);
         assert_true(ok || ip.family_bytes == 99); /* untouched on failure */
     }
     struct ip ip;
@@ -170,9 +168,9 @@ UNIT_TEST(test_addr)
         int r = addr_parse(cases[i].in, &addr, &err);
         if (!cases[i].want) {
             assert_int_equal(addr.len, 77);
-            if (r != ERR_SYNTAX || !strstr(err.msg, cases[i].in) || !strstr(err.msg, "expected")) {
-                fail_msg("`%s`: %d, %s", cases[i].in, r, err.msg);
-            }
+            assert_that(r == ERR_SYNTAX && strstr(err.msg, cases[i].in) &&
+                            strstr(err.msg, "expected"),
+                        "`%s`: %d, %s", cases[i].in, r, err.msg);
             continue;
         }
         assert_int_equal(r, 0);

@@ -47,9 +47,8 @@ UNIT_TEST(test_parsing)
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         int64_t got_ms = -1;
         bool ok = duration_parse_ms(cases[i].in, &got_ms);
-        if (ok != (cases[i].want_ms >= 0) || got_ms != cases[i].want_ms) {
-            fail_msg("`%s`: %d, %lld ms", cases[i].in, ok, (long long)got_ms);
-        }
+        assert_that(ok == (cases[i].want_ms >= 0) && got_ms == cases[i].want_ms,
+                    "`%s`: %d, %lld ms", cases[i].in, ok, (long long)got_ms);
     }
     char digits[1000];
     int64_t got_ms;

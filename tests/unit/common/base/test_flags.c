@@ -203,9 +203,8 @@ UNIT_TEST_IN(test_refused, NULL, flags_teardown)
         struct values v = flags_defaults();
         struct err err = {0};
         int r = base_flags_parse(cases[i].args, &v, false, &err);
-        if (r != ERR_USAGE || strcmp(err.msg, cases[i].want) != 0) {
-            fail_msg("%s: %d `%s`", cases[i].args[0], r, err.msg);
-        }
+        assert_that(r == ERR_USAGE && strcmp(err.msg, cases[i].want) == 0, "%s: %d `%s`",
+                    cases[i].args[0], r, err.msg);
         assert_int_equal(v.ttl_s, 30);
         assert_int_equal(v.period_ms, 2000);
     }

@@ -13,9 +13,7 @@ static void log_assert_matches(const char *text, const char *pattern)
     assert_int_equal(regcomp(&regex, pattern, REG_EXTENDED | REG_NOSUB), 0);
     int r = regexec(&regex, text, 0, NULL, 0);
     regfree(&regex);
-    if (r != 0) {
-        fail_msg("`%s` does not match `%s`", text, pattern);
-    }
+    assert_that(r == 0, "`%s` does not match `%s`", text, pattern);
 }
 
 UNIT_TEST(test_line)
@@ -59,9 +57,7 @@ UNIT_TEST(test_bytes_from_outside_are_escaped)
         log_info("m", LOG_SLICE("v", slice_of(cases[i].in, cases[i].len)));
         const char *line = log_capture_end(&c);
         const char *field = strstr(line, " v=");
-        if (!field || strcmp(field, cases[i].want) != 0) {
-            fail_msg("case %zu: %s", i, line);
-        }
+        assert_that(field && strcmp(field, cases[i].want) == 0, "case %zu: %s", i, line);
     }
 }
 

@@ -20,9 +20,8 @@ UNIT_TEST(test_users)
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         struct privileges_user user = {.is_set = false};
         struct err err = {0};
-        if (privileges_find_user(cases[i].text, &user, &err) < 0) {
-            fail_msg("%s: %s", cases[i].text, err.msg);
-        }
+        assert_that(privileges_find_user(cases[i].text, &user, &err) >= 0, "%s: %s", cases[i].text,
+                    err.msg);
         assert_true(user.is_set);
         assert_string_equal(user.text, cases[i].text);
         assert_int_equal(user.uid, cases[i].uid);
@@ -56,9 +55,7 @@ UNIT_TEST(test_no_users)
         struct err err = {0};
         assert_int_equal(privileges_find_user(cases[i].text, &user, &err), ERR_USAGE);
         assert_false(user.is_set);
-        if (!strstr(err.msg, cases[i].want)) {
-            fail_msg("%s: %s", cases[i].text, err.msg);
-        }
+        assert_that(strstr(err.msg, cases[i].want), "%s: %s", cases[i].text, err.msg);
     }
 }
 

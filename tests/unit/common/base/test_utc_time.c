@@ -42,9 +42,7 @@ UNIT_TEST(test_times_of_the_api)
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         int64_t us = utc_time_parse_us(slice_str(cases[i].text));
-        if (us != cases[i].us) {
-            fail_msg("%s: %lld", cases[i].text, (long long)us);
-        }
+        assert_that(us == cases[i].us, "%s: %lld", cases[i].text, (long long)us);
         assert_int_equal(utc_time_parse_s(cases[i].text), cases[i].us / 1000000);
     }
 }

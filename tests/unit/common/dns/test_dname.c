@@ -5,9 +5,7 @@
 static struct dname dname_name_of(const char *text)
 {
     struct dname name;
-    if (!dname_from_text(slice_str(text), &name)) {
-        fail_msg("`%s` refused", text);
-    }
+    assert_that(dname_from_text(slice_str(text), &name), "`%s` refused", text);
     return name;
 }
 
@@ -50,9 +48,8 @@ UNIT_TEST(test_text)
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         struct dname name = dname_name_of(cases[i].in);
         char text[DNAME_TEXT_MAX];
-        if (name.len != cases[i].len || memcmp(name.wire, cases[i].wire, name.len) != 0) {
-            fail_msg("`%s`: other wire form of %u bytes", cases[i].in, name.len);
-        }
+        assert_that(name.len == cases[i].len && memcmp(name.wire, cases[i].wire, name.len) == 0,
+                    "`%s`: other wire form of %u bytes", cases[i].in, name.len);
         assert_string_equal(dname_to_text(&name, text),
                             cases[i].text ? cases[i].text : cases[i].in);
     }
@@ -66,9 +63,8 @@ UNIT_TEST(test_text_refused)
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         struct dname name = {.len = 77};
-        if (dname_from_text(slice_str(cases[i]), &name) || name.len != 77) {
-            fail_msg("`%s` accepted", cases[i]);
-        }
+        assert_that(!dname_from_text(slice_str(cases[i]), &name) && name.len == 77, "`%s` accepted",
+                    cases[i]);
     }
     struct dname name;
     assert_false(dname_from_text(slice_of("\\12", 2), &name)); /* the 2 is not part of it */
@@ -91,10 +87,9 @@ UNIT_TEST(test_text_lengths)
         memset(text + n, 'b', cases[i].last);
         text[n + (int)cases[i].last] = '\0';
         bool ok = dname_from_text(slice_str(text), &name);
-        if (ok != (cases[i].want != 0) || name.len != cases[i].want) {
-            fail_msg("%u of %u and %u: %d, %u bytes", cases[i].count, cases[i].len, cases[i].last,
-                     ok, name.len);
-        }
+        assert_that(ok == (cases[i].want != 0) && name.len == cases[i].want,
+                    "%u of %u and %u: %d, %u bytes", cases[i].count, cases[i].len, cases[i].last,
+                    ok, name.len);
     }
 }
 
@@ -155,11 +150,10 @@ UNIT_TEST(test_read)
         char text[DNAME_TEXT_MAX];
         reader_seek(&r, HEADER_SIZE + cases[i].pos);
         bool ok = dname_read(&r, &name);
-        if (ok != (cases[i].want != NULL) || r.failed == ok ||
-            (ok && (strcmp(dname_to_text(&name, text), cases[i].want) != 0 ||
-                    r.pos != HEADER_SIZE + cases[i].end))) {
-            fail_msg("%s: %d, at %zu", cases[i].name, ok, r.pos - HEADER_SIZE);
-        }
+        assert_that(ok == (cases[i].want != NULL) && r.failed != ok &&
+                        (!ok || (strcmp(dname_to_text(&name, text), cases[i].want) == 0 &&
+                                 r.pos == HEADER_SIZE + cases[i].end)),
+                    "%s: %d, at %zu", cases[i].name, ok, r.pos - HEADER_SIZE);
         assert_true(ok || name.len == 77);
     }
 }
@@ -271,9 +265,9 @@ UNIT_TEST(test_compare)
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         struct dname a = dname_name_of(cases[i].a), b = dname_name_of(cases[i].b);
-        if (dname_equal(&a, &b) != cases[i].equal || dname_is_within(&a, &b) != cases[i].within) {
-            fail_msg("%s %s", cases[i].a, cases[i].b);
-        }
+        assert_that(dname_equal(&a, &b) == cases[i].equal &&
+                        dname_is_within(&a, &b) == cases[i].within,
+                    "%s %s", cases[i].a, cases[i].b);
     }
 }
 
@@ -364,9 +358,8 @@ UNIT_TEST(test_is_host_label)
         {"a234567890123456789012345678901234567890123456789012345678901234", false},
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-        if (dname_is_host_label(slice_str(cases[i].text)) != cases[i].want) {
-            fail_msg("%s: want %s", cases[i].text, cases[i].want ? "a label" : "no label");
-        }
+        assert_that(dname_is_host_label(slice_str(cases[i].text)) == cases[i].want, "%s: want %s",
+                    cases[i].text, cases[i].want ? "a label" : "no label");
     }
 }
 

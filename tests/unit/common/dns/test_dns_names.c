@@ -37,9 +37,8 @@ UNIT_TEST(test_what_is_a_type)
         struct slice text = slice_str(rows[i].text);
         int name = dns_type_from_name(text, &type) ? type : -1;
         int any = dns_type_from_text(text, &type) ? type : -1;
-        if (name != rows[i].name || any != rows[i].any) {
-            fail_msg("`%s`: %d, %d", rows[i].text, name, any);
-        }
+        assert_that(name == rows[i].name && any == rows[i].any, "`%s`: %d, %d", rows[i].text, name,
+                    any);
     }
 }
 

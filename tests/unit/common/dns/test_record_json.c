@@ -120,9 +120,8 @@ UNIT_TEST(test_accepted)
         const struct accepted *want = &cases[i];
         struct record r;
         struct err err = {0};
-        if (record_from_json(slice_str(want->json), &r, &err) != 0) {
-            fail_msg("%s: %s", want->json, err.msg);
-        }
+        assert_that(record_from_json(slice_str(want->json), &r, &err) == 0, "%s: %s", want->json,
+                    err.msg);
         assert_true(slice_equal(r.host, slice_str(want->host)));
         assert_true(slice_equal(r.text, slice_str(want->text)));
         assert_true(slice_equal(r.group, slice_str(want->group)));
@@ -144,9 +143,7 @@ static void record_json_assert_refused(struct slice json, int code, const char *
     struct err err = {0};
     assert_int_equal(record_from_json(json, &r, &err), code);
     assert_int_equal(err.code, code);
-    if (!strstr(err.msg, want)) {
-        fail_msg("message `%s` lacks `%s`", err.msg, want);
-    }
+    assert_that(strstr(err.msg, want), "message `%s` lacks `%s`", err.msg, want);
     assert_int_equal(r.ttl_s, 77); /* untouched */
     assert_null(r.host.ptr);
 }

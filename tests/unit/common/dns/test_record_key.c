@@ -49,9 +49,8 @@ UNIT_TEST(test_to_name)
         struct dname name = {.len = 99};
         char text[DNAME_TEXT_MAX];
         bool ok = record_key_to_name(prefix, slice_str(cases[i].key), &name);
-        if (ok != (cases[i].want != NULL)) {
-            fail_msg("%s: %s", cases[i].key, ok ? "accepted" : "refused");
-        }
+        assert_that(ok == (cases[i].want != NULL), "%s: %s", cases[i].key,
+                    ok ? "accepted" : "refused");
         if (ok) {
             assert_string_equal(dname_to_text(&name, text), cases[i].want);
         } else {

@@ -7,12 +7,11 @@
 static void record_scan_assert_same(const char *json, const struct record *a,
                                     const struct record *b)
 {
-    if (!slice_equal(a->host, b->host) || !slice_equal(a->text, b->text) ||
-        !slice_equal(a->group, b->group) || a->ttl_s != b->ttl_s || a->port != b->port ||
-        a->priority != b->priority || a->weight != b->weight || a->targetstrip != b->targetstrip ||
-        a->mail != b->mail) {
-        fail_msg("%s: fast and slow path differ", json);
-    }
+    assert_that(slice_equal(a->host, b->host) && slice_equal(a->text, b->text) &&
+                    slice_equal(a->group, b->group) && a->ttl_s == b->ttl_s && a->port == b->port &&
+                    a->priority == b->priority && a->weight == b->weight &&
+                    a->targetstrip == b->targetstrip && a->mail == b->mail,
+                "%s: fast and slow path differ", json);
 }
 
 /* Whether the fast path accepts it; then the slow path must agree. The value has its exact size, so
@@ -25,9 +24,8 @@ static bool dns_record_scan(const char *json, size_t len)
     memcpy(value, json, len);
     bool is_taken = record_scan(slice_of(value, len), &view);
     if (is_taken) {
-        if (record_from_json(slice_of(value, len), &record, NULL) < 0) {
-            fail_msg("%.*s: accepted by the fast path only", (int)len, json);
-        }
+        assert_that(record_from_json(slice_of(value, len), &record, NULL) >= 0,
+                    "%.*s: accepted by the fast path only", (int)len, json);
         record_scan_assert_same(json, &view, &record);
         record_fini(&record);
     }
@@ -56,9 +54,8 @@ UNIT_TESTS_ONCE(record_scan_before_tests, NULL)
 UNIT_TEST(test_taken)
 {
     for (size_t i = 0; i < ARRAY_LEN(written); i++) {
-        if (!dns_record_scan(written[i], strlen(written[i]))) {
-            fail_msg("%s: not accepted", written[i]);
-        }
+        assert_that(dns_record_scan(written[i], strlen(written[i])), "%s: not accepted",
+                    written[i]);
     }
 }
 
@@ -128,9 +125,7 @@ UNIT_TEST(test_left_to_others)
         "{\"mail\":\"true\"}",
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-        if (dns_record_scan(cases[i], strlen(cases[i]))) {
-            fail_msg("%s: accepted", cases[i]);
-        }
+        assert_that(!dns_record_scan(cases[i], strlen(cases[i])), "%s: accepted", cases[i]);
     }
     struct record view = {.ttl_s = 77};
     assert_false(record_scan(slice_of(NULL, 0), &view));

@@ -32,10 +32,10 @@ UNIT_TEST(test_escapes)
         assert_non_null(out);
         out[rows[i].len] = 0xaa;
         size_t counted = txt_unescape(text, NULL), len = txt_unescape(text, out);
-        if (counted != rows[i].len || len != counted || memcmp(out, rows[i].want, len) != 0 ||
-            out[len] != 0xaa || txt_has_escapes(text) != (strchr(rows[i].text, '\\') != NULL)) {
-            fail_msg("`%s`: %zu, %zu: %.*s", rows[i].text, counted, len, (int)len, out);
-        }
+        assert_that(counted == rows[i].len && len == counted &&
+                        memcmp(out, rows[i].want, len) == 0 && out[len] == 0xaa &&
+                        txt_has_escapes(text) == (strchr(rows[i].text, '\\') != NULL),
+                    "`%s`: %zu, %zu: %.*s", rows[i].text, counted, len, (int)len, out);
         free(out);
     }
 }

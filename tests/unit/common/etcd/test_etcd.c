@@ -113,9 +113,7 @@ static struct range_result etcd_get(const struct etcd_range *range)
 static struct range_result etcd_get_ok(const struct etcd_range *range)
 {
     struct range_result r = etcd_get(range);
-    if (r.err.code) {
-        fail_msg("range: %s", r.err.msg);
-    }
+    assert_that(!r.err.code, "range: %s", r.err.msg);
     return r;
 }
 
@@ -397,9 +395,8 @@ UNIT_TEST(test_prefix_end)
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         char out[16];
         struct slice end = etcd_prefix_end(slice_str(cases[i].in), out);
-        if (!slice_equal(end, slice_str(cases[i].want))) {
-            fail_msg("prefix `%s`: want `%s`, got `%.*s`", cases[i].in, cases[i].want, (int)end.len,
-                     end.ptr);
-        }
+        assert_that(slice_equal(end, slice_str(cases[i].want)),
+                    "prefix `%s`: want `%s`, got `%.*s`", cases[i].in, cases[i].want, (int)end.len,
+                    end.ptr);
     }
 }

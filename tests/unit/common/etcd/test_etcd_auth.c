@@ -43,9 +43,7 @@ static void connect_as(const char *username, const char *password, const char *p
     };
     etcd_free(f.etcd);
     f.etcd = NULL;
-    if (etcd_new(&config, &f.etcd, &err) != 0) {
-        fail_msg("%s", err.msg);
-    }
+    assert_that(etcd_new(&config, &f.etcd, &err) == 0, "%s", err.msg);
 }
 
 static void set_password(const char *password)
@@ -143,16 +141,13 @@ static struct err read_range(const char *key, const char *end)
 
 static void expect_ok(struct err err)
 {
-    if (err.code) {
-        fail_msg("%s", err.msg);
-    }
+    assert_that(!err.code, "%s", err.msg);
 }
 
 static void expect_err(struct err err, int code, const char *text)
 {
-    if (err.code != code || !strstr(err.msg, text)) {
-        fail_msg("want code %d and `%s`, got %d and `%s`", code, text, err.code, err.msg);
-    }
+    assert_that(err.code == code && strstr(err.msg, text), "want code %d and `%s`, got %d and `%s`",
+                code, text, err.code, err.msg);
 }
 
 struct seen {

@@ -154,9 +154,7 @@ UNIT_TEST(test_refused)
         struct err err = {0};
         arena_init(&arena, ARENA_MAX);
         assert_int_equal(etcd_decode_range(cases[i].message, &arena, &reply, &err), ERR_PROTOCOL);
-        if (!strstr(err.msg, cases[i].want)) {
-            fail_msg("%s: `%s`", cases[i].name, err.msg);
-        }
+        assert_that(strstr(err.msg, cases[i].want), "%s: `%s`", cases[i].name, err.msg);
         assert_int_equal(reply.revision, 77); /* untouched */
         arena_fini(&arena);
     }

@@ -74,9 +74,7 @@ static void etcd_dialer_on_no_address(void *data, const struct etcd_endpoint *en
 static void etcd_dialer_begin(const char *urls)
 {
     struct err err;
-    if (etcd_endpoints_parse(urls, &endpoints, &err) != 0) {
-        fail_msg("%s", err.msg);
-    }
+    assert_that(etcd_endpoints_parse(urls, &endpoints, &err) == 0, "%s", err.msg);
     dialer =
         etcd_dialer_new(&(struct etcd_dialer_config){.loop = loop,
                                                      .endpoints = &endpoints,

@@ -26,9 +26,8 @@ UNIT_TEST(test_accepted)
         struct etcd_endpoints list;
         struct err err;
         CLEANUP_BUF struct buf got = buf_of(4096);
-        if (etcd_endpoints_parse(cases[i].in, &list, &err) != 0) {
-            fail_msg("`%s`: %s", cases[i].in, err.msg);
-        }
+        assert_that(etcd_endpoints_parse(cases[i].in, &list, &err) == 0, "`%s`: %s", cases[i].in,
+                    err.msg);
         for (size_t k = 0; k < list.count; k++) {
             char text[ADDR_TEXT_MAX];
             buf_printf(&got, "%s%s %s;", list.items[k].is_tls ? "TLS " : "",
@@ -91,9 +90,8 @@ UNIT_TEST(test_refused)
         struct etcd_endpoints list = {.count = 77};
         struct err err;
         assert_int_equal(etcd_endpoints_parse(cases[i].in, &list, &err), ERR_USAGE);
-        if (!strstr(err.msg, cases[i].want)) {
-            fail_msg("`%s`: want `%s`, got `%s`", cases[i].in, cases[i].want, err.msg);
-        }
+        assert_that(strstr(err.msg, cases[i].want), "`%s`: want `%s`, got `%s`", cases[i].in,
+                    cases[i].want, err.msg);
         assert_int_equal(list.count, 77); /* untouched */
     }
 }

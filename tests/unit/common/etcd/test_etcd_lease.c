@@ -92,9 +92,7 @@ static void etcd_lease_wait_for(struct result *r)
 static void wait_ok(struct result *r)
 {
     etcd_lease_wait_for(r);
-    if (r->err.code) {
-        fail_msg("%s", r->err.msg);
-    }
+    assert_that(!r->err.code, "%s", r->err.msg);
 }
 
 static struct result etcd_lease_read_key(const char *key)

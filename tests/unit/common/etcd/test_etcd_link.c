@@ -78,9 +78,7 @@ static void call_ok(void)
     struct result result;
     call_over_link(&result, CALL_TIMEOUT_MS);
     loop_until(f.loop, etcd_link_is_ended, &result);
-    if (result.err.code) {
-        fail_msg("%s", result.err.msg);
-    }
+    assert_that(!result.err.code, "%s", result.err.msg);
 }
 
 static void etcd_link_watch(struct result *result)
@@ -330,9 +328,8 @@ UNIT_TEST(test_bad_member_is_left)
         etcd_link_meet(i);
         for (int n = 0; n < 20; n++) {
             struct result result = call_to_the_end();
-            if (result.err.code) {
-                fail_msg("%s: asked again: %s", bad_members[i].name, result.err.msg);
-            }
+            assert_that(!result.err.code, "%s: asked again: %s", bad_members[i].name,
+                        result.err.msg);
         }
         assert_int_equal(etcd_link_seen()->accepted, 1);
     }

@@ -1,16 +1,13 @@
 /* common/etcd/etcd_mirror.h when etcd is restored from a backup: by what its owner recognizes that
  * the store has been completed since, and the writer's marks that say so. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "common/etcd/etcd_mirror_internal.h"
 #include "tests/support/etcd_sync.h"
 #include "tests/support/mirror_bed.h"
+#include "tests/support/unit_test.h"
+
+UNIT_TESTS_EACH(mirror_bed_each_in_new_store, mirror_bed_each_end)
+UNIT_TESTS_NEED(etcd_proc_missing)
+UNIT_TESTS_ONCE(mirror_bed_start, mirror_bed_stop)
 
 static const char store_key[] = "/key/of/store", serial_key[] = "/key/of/serial";
 
@@ -76,10 +73,8 @@ static void expect_let_go(const struct etcd_mirror *m)
 }
 
 /* A writer that starts behind the restoration knows nothing of it, and leaves the store key. */
-static void test_serial_written_in_a_restored_store(void **state)
+UNIT_TEST(test_serial_written_in_a_restored_store)
 {
-    (void)state;
-    etcd_proc_need();
     struct etcd_mirror *m = etcd_mirror_marks_start_reader("1000");
     etcd_mirror_marks_restore(NULL);
     bed_wait_fulls(2);
@@ -96,10 +91,8 @@ static void test_serial_written_in_a_restored_store(void **state)
 }
 
 /* A proxy may hold a watch that is dead. */
-static void test_serial_is_looked_at(void **state)
+UNIT_TEST(test_serial_is_looked_at)
 {
-    (void)state;
-    etcd_proc_need();
     owner.check_ms = 20;
     struct etcd_mirror *m = etcd_mirror_marks_start_reader("1000");
     etcd_mirror_marks_restore(NULL);
@@ -114,10 +107,8 @@ static void test_serial_is_looked_at(void **state)
     etcd_mirror_stop(m);
 }
 
-static void test_serial_written_before_it_is_met(void **state)
+UNIT_TEST(test_serial_written_before_it_is_met)
 {
-    (void)state;
-    etcd_proc_need();
     struct etcd_mirror *m = etcd_mirror_marks_start_reader("1000");
     etcd_mirror_marks_restore("2000");
     bed_wait_fulls(2);
@@ -127,10 +118,8 @@ static void test_serial_written_before_it_is_met(void **state)
 }
 
 /* Not by its writer of now, whose serial is always later. */
-static void test_an_earlier_serial_proves_nothing(void **state)
+UNIT_TEST(test_an_earlier_serial_proves_nothing)
 {
-    (void)state;
-    etcd_proc_need();
     struct etcd_mirror *m = etcd_mirror_marks_start_reader("1000");
     etcd_mirror_marks_restore("900");
     bed_wait_fulls(2);
@@ -139,10 +128,8 @@ static void test_an_earlier_serial_proves_nothing(void **state)
 }
 
 /* While the connection is lost. */
-static void test_serial_written_while_nobody_watched(void **state)
+UNIT_TEST(test_serial_written_while_nobody_watched)
 {
-    (void)state;
-    etcd_proc_need();
     struct etcd_mirror *m = etcd_mirror_marks_start_reader("1000");
     etcd_mirror_marks_restore(NULL);
     bed_wait_ups(2);
@@ -158,10 +145,8 @@ static void test_serial_written_while_nobody_watched(void **state)
 }
 
 /* A store without its key is not complete, whatever its serial. */
-static void test_serial_without_a_store_key(void **state)
+UNIT_TEST(test_serial_without_a_store_key)
 {
-    (void)state;
-    etcd_proc_need();
     struct etcd_mirror *m = etcd_mirror_marks_start_reader("1000");
     bed_wipe_etcd();
     bed_wait_ups(2);
@@ -176,10 +161,8 @@ static void test_serial_without_a_store_key(void **state)
 }
 
 /* Its store key is another than the reader's, and the reader has never seen it. */
-static void test_a_backup_older_than_the_reader(void **state)
+UNIT_TEST(test_a_backup_older_than_the_reader)
 {
-    (void)state;
-    etcd_proc_need();
     owner.want_old = true;
     etcd_mirror_marks_mark("older", "1000");
     back_up();
@@ -194,10 +177,8 @@ static void test_a_backup_older_than_the_reader(void **state)
 }
 
 /* So does a reader that has been restarted since. */
-static void test_serial_outlives_the_reader(void **state)
+UNIT_TEST(test_serial_outlives_the_reader)
 {
-    (void)state;
-    etcd_proc_need();
     owner.want_old = true;
     etcd_mirror_marks_mark("older", "1000");
     back_up();
@@ -261,10 +242,8 @@ static void expect_replaced(struct etcd_mirror *m)
     assert_int_equal(owner.fulls, 2);
 }
 
-static void test_writer_replaces_the_key_of_a_backup(void **state)
+UNIT_TEST(test_writer_replaces_the_key_of_a_backup)
 {
-    (void)state;
-    etcd_proc_need();
     struct etcd_mirror *m = etcd_mirror_marks_start_writer();
     loop_until(bed.loop, mark_until_replaced, m);
     expect_replaced(m);
@@ -306,10 +285,8 @@ static bool etcd_mirror_marks_write_serial(struct etcd_mirror *m, int64_t mod_re
 }
 
 /* Both at once, so that readers see one change. */
-static void test_writer_replaces_it_with_the_serial(void **state)
+UNIT_TEST(test_writer_replaces_it_with_the_serial)
 {
-    (void)state;
-    etcd_proc_need();
     struct etcd_mirror *m = etcd_mirror_marks_start_writer();
     assert_false(etcd_mirror_marks_write_serial(m, 77)); /* as little as the serial */
     expect_id(true);
@@ -319,10 +296,8 @@ static void test_writer_replaces_it_with_the_serial(void **state)
     etcd_mirror_stop(m);
 }
 
-static void test_no_transaction_without_a_store(void **state)
+UNIT_TEST(test_no_transaction_without_a_store)
 {
-    (void)state;
-    etcd_proc_need();
     struct etcd_mirror *m = bed_mirror("/s/", 0);
     const struct etcd_txn txn = {.op_count = 0};
     assert_null(etcd_mirror_txn(m, &txn, etcd_mirror_marks_on_txn, NULL));
@@ -330,10 +305,8 @@ static void test_no_transaction_without_a_store(void **state)
 }
 
 /* It has been filled by another writer, which marked it. */
-static void test_a_store_that_another_writer_completed(void **state)
+UNIT_TEST(test_a_store_that_another_writer_completed)
 {
-    (void)state;
-    etcd_proc_need();
     etcd_mirror_marks_mark("first", "1000");
     bed_put("/s/a");
     struct etcd_mirror *m = bed_mirror("/s/", 0);
@@ -347,26 +320,4 @@ static void test_a_store_that_another_writer_completed(void **state)
     etcd_mirror_mark_store(m, NULL);
     assert_false(etcd_mirror_counts(m).is_marking);
     etcd_mirror_stop(m);
-}
-
-#define IN_NEW_STORE(test) \
-    cmocka_unit_test_setup_teardown(test, mirror_bed_each_in_new_store, mirror_bed_each_end)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        IN_NEW_STORE(test_serial_written_in_a_restored_store),
-        IN_NEW_STORE(test_serial_is_looked_at),
-        IN_NEW_STORE(test_serial_written_before_it_is_met),
-        IN_NEW_STORE(test_an_earlier_serial_proves_nothing),
-        IN_NEW_STORE(test_serial_written_while_nobody_watched),
-        IN_NEW_STORE(test_serial_without_a_store_key),
-        IN_NEW_STORE(test_a_backup_older_than_the_reader),
-        IN_NEW_STORE(test_serial_outlives_the_reader),
-        IN_NEW_STORE(test_writer_replaces_the_key_of_a_backup),
-        IN_NEW_STORE(test_writer_replaces_it_with_the_serial),
-        IN_NEW_STORE(test_no_transaction_without_a_store),
-        IN_NEW_STORE(test_a_store_that_another_writer_completed),
-    };
-    return cmocka_run_group_tests(tests, mirror_bed_start, mirror_bed_stop);
 }

@@ -66,9 +66,7 @@ static int etcd_store_id_setup(void **state)
     f.peer = grpc_peer_new(f.loop, answer_call);
     const struct etcd_config config = {
         .loop = f.loop, .endpoints = grpc_peer_url(f.peer), .call_timeout_ms = CALL_TIMEOUT_MS};
-    if (etcd_new(&config, &f.etcd, &err) != 0) {
-        fail_msg("%s", err.msg);
-    }
+    assert_that(etcd_new(&config, &f.etcd, &err) == 0, "%s", err.msg);
     const struct etcd_kv put = {.key = slice_str("/s/late"),
                                 .value = slice_str("v"),
                                 .create_revision = EVIDENCE_REVISION,

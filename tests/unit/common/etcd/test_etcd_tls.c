@@ -88,10 +88,9 @@ static int open_client(const char *endpoints, const char *ca, const char *cert, 
 static void etcd_tls_connect_to(const char *endpoints)
 {
     struct err err;
-    if (open_client(endpoints, etcd_tls_file("ca.crt"), etcd_tls_file("client.crt"),
-                    etcd_tls_file("client.key"), &err) != 0) {
-        fail_msg("%s", err.msg);
-    }
+    assert_that(open_client(endpoints, etcd_tls_file("ca.crt"), etcd_tls_file("client.crt"),
+                            etcd_tls_file("client.key"), &err) == 0,
+                "%s", err.msg);
 }
 
 struct result {
@@ -125,18 +124,14 @@ static struct err etcd_tls_get(void)
 static void etcd_tls_get_ok(void)
 {
     struct err err = etcd_tls_get();
-    if (err.code) {
-        fail_msg("range: %s", err.msg);
-    }
+    assert_that(!err.code, "range: %s", err.msg);
 }
 
 static void get_fails(int code, const char *want)
 {
     struct err err = etcd_tls_get();
-    if (err.code != code || !strstr(err.msg, want)) {
-        fail_msg("want %d, `%s`; got %d, `%s`", code, want, err.code,
-                 err.code ? err.msg : "a reply");
-    }
+    assert_that(err.code == code && strstr(err.msg, want), "want %d, `%s`; got %d, `%s`", code,
+                want, err.code, err.code ? err.msg : "a reply");
 }
 
 static void get_refused(const char *want)
@@ -532,9 +527,8 @@ UNIT_TEST(test_files_that_cannot_be_used)
         int rc = open_client("http://127.0.0.1:1", etcd_tls_file(cases[i].ca),
                              cases[i].cert ? etcd_tls_file(cases[i].cert) : NULL,
                              cases[i].key ? etcd_tls_file(cases[i].key) : NULL, &err);
-        if (rc != cases[i].code || !strstr(err.msg, cases[i].want)) {
-            fail_msg("want %d `%s`, got %d `%s`", cases[i].code, cases[i].want, rc, err.msg);
-        }
+        assert_that(rc == cases[i].code && strstr(err.msg, cases[i].want),
+                    "want %d `%s`, got %d `%s`", cases[i].code, cases[i].want, rc, err.msg);
     }
 }
 

@@ -116,9 +116,7 @@ static void etcd_watch_peer_start(grpc_peer_answer answer, const char *username)
         .username = username,
         .password = "secret",
     };
-    if (etcd_new(&config, &f.etcd, &err) != 0) {
-        fail_msg("%s", err.msg);
-    }
+    assert_that(etcd_new(&config, &f.etcd, &err) == 0, "%s", err.msg);
 }
 
 static int etcd_watch_peer_setup(void **state)

@@ -64,9 +64,7 @@ UNIT_TEST(test_localhost)
     name_lookup_begin("localhost", NULL, &o);
     assert_int_equal(o.calls, 0); /* never from inside the call */
     loop_until(loop, name_lookup_is_done, &o);
-    if (o.err.code) {
-        fail_msg("%s", o.err.msg);
-    }
+    assert_that(!o.err.code, "%s", o.err.msg);
     assert_in_range(o.addresses.count, 1, NAME_ADDRESSES_MAX);
     for (size_t i = 0; i < o.addresses.count; i++) {
         struct ip ip = addr_ip(&o.addresses.items[i]);

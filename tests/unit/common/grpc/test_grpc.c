@@ -452,13 +452,12 @@ static void grpc_play(size_t i, size_t piece, size_t len_max)
 
 static void grpc_expect(size_t i)
 {
-    if (s.messages != replies[i].messages || s.status != replies[i].status ||
-        (replies[i].text && s.end_err.code != replies[i].code) ||
-        (!replies[i].text && s.end_err.code == 0) ||
-        (replies[i].text && !strstr(s.end_err.msg, replies[i].text))) {
-        fail_msg("%s: got %u messages, status %d, error %d `%s`", replies[i].name, s.messages,
-                 s.status, s.end_err.code, s.end_err.msg);
-    }
+    assert_that(s.messages == replies[i].messages && s.status == replies[i].status &&
+                    (!replies[i].text || s.end_err.code == replies[i].code) &&
+                    (replies[i].text || s.end_err.code != 0) &&
+                    (!replies[i].text || strstr(s.end_err.msg, replies[i].text)),
+                "%s: got %u messages, status %d, error %d `%s`", replies[i].name, s.messages,
+                s.status, s.end_err.code, s.end_err.msg);
 }
 
 UNIT_TEST(test_replies)

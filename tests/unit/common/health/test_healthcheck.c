@@ -153,9 +153,7 @@ UNIT_TEST(test_urls_that_are_none)
     };
     for (size_t i = 0; i < ARRAY_LEN(urls); i++) {
         struct err err;
-        if (healthcheck_run(urls[i], &err) != ERR_USAGE) {
-            fail_msg("%s", urls[i]);
-        }
+        assert_that(healthcheck_run(urls[i], &err) == ERR_USAGE, "%s", urls[i]);
         assert_non_null(strstr(err.msg, urls[i]));
     }
 }

@@ -133,10 +133,9 @@ UNIT_TEST(test_requests)
     };
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         bool passes = http_access_passes(rows[i].path, rows[i].argument, "192.0.2.1");
-        if (passes == rows[i].is_restricted ||
-            !http_access_passes(rows[i].path, rows[i].argument, "10.1.255.1")) {
-            fail_msg("%s %s", rows[i].path, rows[i].argument);
-        }
+        assert_that(passes != rows[i].is_restricted &&
+                        http_access_passes(rows[i].path, rows[i].argument, "10.1.255.1"),
+                    "%s %s", rows[i].path, rows[i].argument);
     }
 }
 
@@ -156,9 +155,8 @@ UNIT_TEST(test_networks)
         {"127.0.0.1", false},
     };
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-        if (http_access_passes("/secret", NULL, rows[i].client) != rows[i].passes) {
-            fail_msg("%s", rows[i].client);
-        }
+        assert_that(http_access_passes("/secret", NULL, rows[i].client) == rows[i].passes, "%s",
+                    rows[i].client);
     }
 }
 

@@ -38,9 +38,7 @@ static void http_client_start(struct fixture *f, const struct http_step *steps, 
 
 static void finish_client_fixture(struct fixture *f)
 {
-    if (http_script_problem(f->script)) {
-        fail_msg("%s", http_script_problem(f->script));
-    }
+    assert_that(!http_script_problem(f->script), "%s", http_script_problem(f->script));
     http_client_free(f->client);
     http_script_free(f->script);
     ev_timer_stop(f->loop, &f->guard);
@@ -159,9 +157,8 @@ UNIT_TEST(test_server_name)
     call_and_run(&f, &config);
     assert_string_equal(buf_cstr(&f.log), "end 200 found\n");
     char *host = xasprintf("\r\nHost: %s\r\n", http_script_url(f.script) + strlen("http://"));
-    if (!strstr(http_script_head(f.script), host)) {
-        fail_msg("no %s in %s", host, http_script_head(f.script));
-    }
+    assert_that(strstr(http_script_head(f.script), host), "no %s in %s", host,
+                http_script_head(f.script));
     free(host);
     free(url);
     finish_client_fixture(&f);

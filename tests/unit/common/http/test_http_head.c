@@ -65,17 +65,17 @@ UNIT_TEST(test_heads)
         const uint8_t *bytes = (const uint8_t *)cases[i].text;
         const char *flags = cases[i].flags;
         int status = parse_head_both_ways(cases[i].text, &h);
-        if (status != 0 || h.at != strlen(cases[i].text) || h.body_len != cases[i].body_len ||
-            !slice_equal(http_head_text(bytes, h.method), slice_str(cases[i].method)) ||
-            !slice_equal(http_head_text(bytes, h.target), slice_str(cases[i].target)) ||
-            !slice_equal(http_head_text(bytes, h.content_type), slice_str(cases[i].type)) ||
-            h.is_1_0 != (strchr(flags, '0') != NULL) ||
-            h.wants_close != (strchr(flags, 'c') != NULL) ||
-            h.wants_keep_alive != (strchr(flags, 'k') != NULL) ||
-            h.wants_continue != (strchr(flags, 'e') != NULL) ||
-            h.is_chunked != (strchr(flags, 't') != NULL)) {
-            fail_msg("case %zu: %d", i, status);
-        }
+        assert_that(
+            status == 0 && h.at == strlen(cases[i].text) && h.body_len == cases[i].body_len &&
+                slice_equal(http_head_text(bytes, h.method), slice_str(cases[i].method)) &&
+                slice_equal(http_head_text(bytes, h.target), slice_str(cases[i].target)) &&
+                slice_equal(http_head_text(bytes, h.content_type), slice_str(cases[i].type)) &&
+                h.is_1_0 == (strchr(flags, '0') != NULL) &&
+                h.wants_close == (strchr(flags, 'c') != NULL) &&
+                h.wants_keep_alive == (strchr(flags, 'k') != NULL) &&
+                h.wants_continue == (strchr(flags, 'e') != NULL) &&
+                h.is_chunked == (strchr(flags, 't') != NULL),
+            "case %zu: %d", i, status);
     }
 }
 
@@ -127,9 +127,7 @@ UNIT_TEST(test_refused)
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         struct http_head head;
         int status = parse_head_both_ways(cases[i].text, &head);
-        if (status != cases[i].status) {
-            fail_msg("case %zu: %d", i, status);
-        }
+        assert_that(status == cases[i].status, "case %zu: %d", i, status);
     }
 }
 
@@ -236,11 +234,11 @@ UNIT_TEST(test_chunks)
             size_t taken;
             CLEANUP_BUF struct buf body = buf_of(BODY_MAX);
             int status = http_head_take_chunks(cases[i].text, step, false, &body, &taken);
-            if (status != cases[i].status ||
-                (status == 0 && (!slice_equal(buf_slice(&body), slice_str(cases[i].body)) ||
-                                 strcmp(cases[i].text + taken, cases[i].rest) != 0))) {
-                fail_msg("case %zu by %zu: %d", i, step, status);
-            }
+            assert_that(
+                status == cases[i].status &&
+                    (status != 0 || (slice_equal(buf_slice(&body), slice_str(cases[i].body)) &&
+                                     strcmp(cases[i].text + taken, cases[i].rest) == 0)),
+                "case %zu by %zu: %d", i, step, status);
             int want = cases[i].status == 413 ? 0 : cases[i].status; /* skipped: no limit */
             assert_int_equal(http_head_take_chunks(cases[i].text, step, true, NULL, &taken), want);
         }

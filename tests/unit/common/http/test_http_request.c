@@ -32,10 +32,9 @@ UNIT_TEST(test_paths)
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         struct http_request request;
         int status = parse_request_text(cases[i].text, &request);
-        if (status != 0 || strcmp(request.method, cases[i].method) != 0 ||
-            strcmp(request.path, cases[i].path) != 0) {
-            fail_msg("%s: %d `%s` `%s`", cases[i].text, status, request.method, request.path);
-        }
+        assert_that(status == 0 && strcmp(request.method, cases[i].method) == 0 &&
+                        strcmp(request.path, cases[i].path) == 0,
+                    "%s: %d `%s` `%s`", cases[i].text, status, request.method, request.path);
     }
 }
 
@@ -57,9 +56,7 @@ UNIT_TEST(test_refused)
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         struct http_request request;
         int status = parse_request_text(cases[i].text, &request);
-        if (status != cases[i].status) {
-            fail_msg("%d: %s", status, cases[i].text);
-        }
+        assert_that(status == cases[i].status, "%d: %s", status, cases[i].text);
     }
 }
 
@@ -75,9 +72,8 @@ UNIT_TEST(test_arguments)
                  {"e e", "f+ g"}, {"", "h"}, {"x", NULL}};
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         const char *value = http_request_arg(&request, cases[i].name);
-        if (!value != !cases[i].value || (value && strcmp(value, cases[i].value) != 0)) {
-            fail_msg("%s: `%s`", cases[i].name, value ? value : "(none)");
-        }
+        assert_that(!value == !cases[i].value && (!value || strcmp(value, cases[i].value) == 0),
+                    "%s: `%s`", cases[i].name, value ? value : "(none)");
     }
     assert_int_equal(parse_request_text("GET /? HTTP/1.0\r\n\r\n", &request), 0);
     assert_string_equal(http_request_arg(&request, ""), "");

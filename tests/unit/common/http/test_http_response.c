@@ -35,9 +35,8 @@ static void assert_body(const char *text, const char *want)
         struct http_response reply;
         struct err err = {0};
         http_response_init(&reply, BODY_MAX);
-        if (http_response_feed(&reply, text, piece, &err) != 0) {
-            fail_msg("by %zu: %s: %s", piece, text, err.msg);
-        }
+        assert_that(http_response_feed(&reply, text, piece, &err) == 0, "by %zu: %s: %s", piece,
+                    text, err.msg);
         assert_int_equal(reply.part, HTTP_RESPONSE_DONE);
         assert_string_equal(buf_cstr(&reply.body), want);
         http_response_fini(&reply);
@@ -85,9 +84,8 @@ static void assert_error(const char *text, int code, const char *expected)
         struct err err = {0};
         http_response_init(&reply, BODY_MAX);
         int r = http_response_feed(&reply, text, piece, &err);
-        if (r != code || err.code != code || !strstr(err.msg, expected)) {
-            fail_msg("by %zu: %.200s: %d `%s`", piece, text, r, err.msg);
-        }
+        assert_that(r == code && err.code == code && strstr(err.msg, expected),
+                    "by %zu: %.200s: %d `%s`", piece, text, r, err.msg);
         http_response_fini(&reply);
     }
 }

@@ -324,10 +324,10 @@ UNIT_TEST_ON(test_replies, struct fixture *f)
         struct client c;
         const char *reply = http_server_exchange(f, &c, cases[i].request);
         const char *body = strstr(reply, "\r\n\r\n");
-        if (strncmp(reply, cases[i].status_line, strlen(cases[i].status_line)) != 0 ||
-            !strstr(reply, cases[i].header) || !body || strcmp(body + 4, cases[i].body) != 0) {
-            fail_msg("%s: got\n%s", cases[i].name, reply);
-        }
+        assert_that(strncmp(reply, cases[i].status_line, strlen(cases[i].status_line)) == 0 &&
+                        strstr(reply, cases[i].header) && body &&
+                        strcmp(body + 4, cases[i].body) == 0,
+                    "%s: got\n%s", cases[i].name, reply);
         client_close(&c);
     }
 }
@@ -339,9 +339,7 @@ UNIT_TEST_ON(test_no_http, struct fixture *f)
     struct client c;
     for (size_t i = 0; i < ARRAY_LEN(requests); i++) {
         const char *reply = http_server_exchange(f, &c, requests[i]);
-        if (strstr(reply, " 200 ")) {
-            fail_msg("request %zu: got\n%s", i, reply);
-        }
+        assert_that(!strstr(reply, " 200 "), "request %zu: got\n%s", i, reply);
         client_close(&c);
     }
     assert_non_null(
@@ -447,11 +445,10 @@ UNIT_TEST_ON(test_pages_for_few, struct fixture *f)
         http_server_await(&c, true);
         const char *reply = buf_cstr(&c.received);
         bool is_refused = strstr(cases[i].status, "403") != NULL;
-        if (strncmp(reply, "HTTP/1.1 ", 9) != 0 ||
-            strncmp(reply + 9, cases[i].status, strlen(cases[i].status)) != 0 ||
-            (strstr(reply, "\r\n\r\ngo away\n") != NULL) != is_refused) {
-            fail_msg("127.0.0.%d: %s: %s", cases[i].host, cases[i].request, reply);
-        }
+        assert_that(strncmp(reply, "HTTP/1.1 ", 9) == 0 &&
+                        strncmp(reply + 9, cases[i].status, strlen(cases[i].status)) == 0 &&
+                        (strstr(reply, "\r\n\r\ngo away\n") != NULL) == is_refused,
+                    "127.0.0.%d: %s: %s", cases[i].host, cases[i].request, reply);
         client_close(&c);
     }
     assert_int_equal(streams_open, 0);
@@ -827,9 +824,7 @@ static void http_server_take_head(struct client *c, const char *status_line, con
     while (*(line = http_server_take_line(c))) {
         has_field = has_field || strcmp(line, field) == 0;
     }
-    if (!has_field) {
-        fail_msg("no field `%s`", field);
-    }
+    assert_that(has_field, "no field `%s`", field);
 }
 
 static void http_server_take_body(struct client *c, const char *want)
@@ -957,9 +952,7 @@ UNIT_TEST_ON(test_a_reply_larger_than_sockets_hold, struct fixture *f)
     body += 4;
     assert_int_equal(strlen(body), BIG);
     for (size_t i = 0; i < BIG; i++) {
-        if (body[i] != (char)('a' + i % 23)) {
-            fail_msg("byte %zu is wrong", i);
-        }
+        assert_that(body[i] == (char)('a' + i % 23), "byte %zu is wrong", i);
     }
     client_close(&c);
 }

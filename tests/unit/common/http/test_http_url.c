@@ -31,10 +31,9 @@ UNIT_TEST(test_base)
         char *url = NULL;
         struct err err = {0};
         int rc = http_url_base(cases[i].in, &url, &err);
-        if (rc != (cases[i].want ? 0 : ERR_USAGE) ||
-            (cases[i].want && strcmp(url, cases[i].want) != 0)) {
-            fail_msg("%s: got %d %s %s", cases[i].in, rc, url ? url : "-", err.msg);
-        }
+        assert_that(rc == (cases[i].want ? 0 : ERR_USAGE) &&
+                        (!cases[i].want || strcmp(url, cases[i].want) == 0),
+                    "%s: got %d %s %s", cases[i].in, rc, url ? url : "-", err.msg);
         free(url);
     }
 }
@@ -64,10 +63,9 @@ UNIT_TEST(test_proxy)
         char *url = NULL;
         struct err err = {0};
         int rc = http_url_proxy(cases[i].in, &url, &err);
-        if (rc != (cases[i].want ? 0 : ERR_USAGE) ||
-            (cases[i].want && strcmp(url, cases[i].want) != 0)) {
-            fail_msg("%s: got %d %s %s", cases[i].in, rc, url ? url : "-", err.msg);
-        }
+        assert_that(rc == (cases[i].want ? 0 : ERR_USAGE) &&
+                        (!cases[i].want || strcmp(url, cases[i].want) == 0),
+                    "%s: got %d %s %s", cases[i].in, rc, url ? url : "-", err.msg);
         free(url);
     }
 }

@@ -75,9 +75,8 @@ UNIT_TEST(test_wrong_ones)
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         struct err err = {0};
         assert_int_equal(cases[i].check(cases[i].text, &err), ERR_SYNTAX);
-        if (strncmp(err.msg, cases[i].want, strlen(cases[i].want)) != 0) {
-            fail_msg("case %zu: %s", i, err.msg);
-        }
+        assert_that(strncmp(err.msg, cases[i].want, strlen(cases[i].want)) == 0, "case %zu: %s", i,
+                    err.msg);
     }
     struct err err = {0};
     assert_int_equal(tls_pem_check_pair(texts[A_CRT], texts[B_KEY], &err), ERR_SYNTAX);

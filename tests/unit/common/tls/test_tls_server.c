@@ -61,9 +61,7 @@ static void new_fails(const struct tls_server_files *files, int code, const char
     struct tls_server *server = NULL;
     struct err err;
     assert_int_equal(tls_server_new(files, &server, &err), code);
-    if (!strstr(err.msg, want)) {
-        fail_msg("`%s` not in `%s`", want, err.msg);
-    }
+    assert_that(strstr(err.msg, want), "`%s` not in `%s`", want, err.msg);
     assert_null(server);
 }
 
@@ -109,9 +107,7 @@ static void ticket_key_file_fails(const char *want)
         .ticket_keys = tls_folder_file(&folder, "keys"),
     };
     assert_int_equal(tls_server_new(&files, &server, &err), ERR_SYNTAX);
-    if (!strstr(err.msg, want)) {
-        fail_msg("`%s` not in `%s`", want, err.msg);
-    }
+    assert_that(strstr(err.msg, want), "`%s` not in `%s`", want, err.msg);
     assert_null(strstr(err.msg, "23456789")); /* no content */
 }
 
@@ -217,9 +213,7 @@ static void client_is_refused(struct tls_server *server, const char *cert, const
     tls_pair_open(&pair, &(struct tls_pair_config){.server = server, .client = client});
     assert_false(tls_pair_handshake(&pair));
     assert_int_equal(pair.server_err.code, ERR_REFUSED);
-    if (!strstr(pair.server_err.msg, want)) {
-        fail_msg("`%s` not in `%s`", want, pair.server_err.msg);
-    }
+    assert_that(strstr(pair.server_err.msg, want), "`%s` not in `%s`", want, pair.server_err.msg);
     tls_pair_close(&pair);
     tls_client_free(client);
 }

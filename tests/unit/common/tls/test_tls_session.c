@@ -146,9 +146,7 @@ static int raw_handshake(struct raw *raw)
 static void raw_begin(struct raw *raw, int version)
 {
     raw_open(raw, version);
-    if (raw_handshake(raw) != 0) {
-        fail_msg("%s", raw->pair.server_err.msg);
-    }
+    assert_that(raw_handshake(raw) == 0, "%s", raw->pair.server_err.msg);
     assert_int_equal(SSL_version(raw->ssl), version);
 }
 
@@ -222,9 +220,8 @@ UNIT_TEST(test_versions)
 static void raw_is_refused(struct raw *raw, const char *want)
 {
     assert_int_equal(raw_handshake(raw), ERR_REFUSED);
-    if (!strstr(raw->pair.server_err.msg, want)) {
-        fail_msg("`%s` not in `%s`", want, raw->pair.server_err.msg);
-    }
+    assert_that(strstr(raw->pair.server_err.msg, want), "`%s` not in `%s`", want,
+                raw->pair.server_err.msg);
     raw_close(raw);
 }
 

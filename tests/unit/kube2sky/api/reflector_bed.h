@@ -159,9 +159,7 @@ static inline void start(struct fixture *f, const struct http_step *steps, size_
         free(text);
         client_config.kubecfg_file = config;
     }
-    if (kube_client_new(&client_config, &f->client, &err) < 0) {
-        fail_msg("%s", err.msg);
-    }
+    assert_that(kube_client_new(&client_config, &f->client, &err) >= 0, "%s", err.msg);
     if (config) {
         assert_int_equal(unlink(config), 0);
         free(config);
@@ -205,12 +203,10 @@ static inline void run_with(struct fixture *f, const struct http_step *steps, si
         ev_run(f->loop, EVRUN_ONCE);
     } while (!http_script_problem(f->script) &&
              (f->log.len < strlen(f->want) || http_script_taken(f->script) < count));
-    if (http_script_problem(f->script)) {
-        fail_msg("%s\nafter:\n%s", http_script_problem(f->script), buf_cstr(&f->log));
-    }
-    if (strcmp(buf_cstr(&f->log), f->want) != 0) {
-        fail_msg("got:\n%swant:\n%s", buf_cstr(&f->log), f->want);
-    }
+    assert_that(!http_script_problem(f->script), "%s\nafter:\n%s", http_script_problem(f->script),
+                buf_cstr(&f->log));
+    assert_that(strcmp(buf_cstr(&f->log), f->want) == 0, "got:\n%swant:\n%s", buf_cstr(&f->log),
+                f->want);
     finish(f);
 }
 

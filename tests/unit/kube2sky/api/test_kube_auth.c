@@ -136,9 +136,8 @@ UNIT_TEST(test_kubeconfig)
         } else {
             buf_append_str(&got, err.msg);
         }
-        if (strcmp(buf_cstr(&got), c->want) != 0) {
-            fail_msg("%s: got %s want %s", c->name, buf_cstr(&got), c->want);
-        }
+        assert_that(strcmp(buf_cstr(&got), c->want) == 0, "%s: got %s want %s", c->name,
+                    buf_cstr(&got), c->want);
         kube_auth_config_fini(&config);
     }
 }
@@ -271,9 +270,8 @@ static void kube_auth_expect_error(const char *kubecfg_file, const char *url, in
     struct kube_auth *auth = NULL;
     struct err err = {0};
     int rc = new_auth(kubecfg_file, url, &auth, &err);
-    if (rc != code || !strstr(err.msg, words)) {
-        fail_msg("got %d %s, want %d ...%s...", rc, err.msg, code, words);
-    }
+    assert_that(rc == code && strstr(err.msg, words), "got %d %s, want %d ...%s...", rc, err.msg,
+                code, words);
 }
 
 UNIT_TEST(test_service_account_errors)
@@ -429,10 +427,9 @@ UNIT_TEST(test_master_url)
         struct kube_auth *auth = NULL;
         struct err err = {0};
         int rc = new_auth("", cases[i].in, &auth, &err);
-        if (rc != (cases[i].want ? 0 : ERR_USAGE) ||
-            (cases[i].want && strcmp(kube_auth_server(auth), cases[i].want) != 0)) {
-            fail_msg("%s: got %d %s", cases[i].in, rc, auth ? kube_auth_server(auth) : err.msg);
-        }
+        assert_that(rc == (cases[i].want ? 0 : ERR_USAGE) &&
+                        (!cases[i].want || strcmp(kube_auth_server(auth), cases[i].want) == 0),
+                    "%s: got %d %s", cases[i].in, rc, auth ? kube_auth_server(auth) : err.msg);
         if (auth) {
             assert_null(kube_auth_credentials(auth).bearer_token);
         }

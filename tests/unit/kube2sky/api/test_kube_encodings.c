@@ -369,10 +369,9 @@ static void decode_list(enum kube_encoding encoding, enum kube_kind kind, struct
     struct kube_list_meta meta = {0};
     struct err err = {0};
     size_t piece = 1 + random_below((unsigned)body.len + 1);
-    if (decode_pieces(encoding, kind, body, piece, kube_encodings_on_object, kube_encodings_on_bad,
-                      out, &meta, &err) < 0) {
-        fail_msg("%s", err.msg);
-    }
+    assert_that(decode_pieces(encoding, kind, body, piece, kube_encodings_on_object,
+                              kube_encodings_on_bad, out, &meta, &err) >= 0,
+                "%s", err.msg);
     buf_printf(out, "list rv=%s continue=%s\n", meta.resource_version, meta.continue_token);
     kube_list_meta_fini(&meta);
 }
@@ -382,9 +381,7 @@ static void decode_event(enum kube_encoding encoding, enum kube_kind kind, struc
 {
     struct kube_event event = {0};
     struct err err = {0};
-    if (kube_decode_event(encoding, kind, frame, &event, &err) < 0) {
-        fail_msg("%s", err.msg);
-    }
+    assert_that(kube_decode_event(encoding, kind, frame, &event, &err) >= 0, "%s", err.msg);
     bool has_failed = event.kind == KUBE_EVENT_BAD || event.kind == KUBE_EVENT_ERROR;
     buf_printf(out, "event %d version %s end %d code %d error %s\n", (int)event.kind,
                event.resource_version ? event.resource_version : "-", event.is_initial_end,
@@ -679,9 +676,8 @@ UNIT_TEST(test_random_equality)
         }
         if (objects[0] && objects[1]) {
             bool is_same = slice_equal(buf_slice(&texts[0]), buf_slice(&texts[1]));
-            if (kube_object_equal(objects[0], objects[1]) != is_same) {
-                fail_msg("%s\n%s", buf_cstr(&texts[0]), buf_cstr(&texts[1]));
-            }
+            assert_that(kube_object_equal(objects[0], objects[1]) == is_same, "%s\n%s",
+                        buf_cstr(&texts[0]), buf_cstr(&texts[1]));
             equal += is_same;
             different += !is_same;
         }

@@ -46,9 +46,8 @@ UNIT_TEST(test_every_cut)
                 kube_frames_feed(&frames, slice_of(text.ptr + a, b - a), &out);
                 kube_frames_feed(&frames, slice_of(text.ptr + b, text.len - b), &out);
                 assert_false(frames.failed);
-                if (!slice_equal(buf_slice(&out), slice_of(cases[i].want, want_len(i)))) {
-                    fail_msg("%zu cut at %zu and %zu: got %s", i, a, b, buf_cstr(&out));
-                }
+                assert_that(slice_equal(buf_slice(&out), slice_of(cases[i].want, want_len(i))),
+                            "%zu cut at %zu and %zu: got %s", i, a, b, buf_cstr(&out));
                 kube_frames_fini(&frames);
             }
         }

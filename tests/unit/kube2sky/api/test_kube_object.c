@@ -326,9 +326,8 @@ UNIT_TEST(test_objects)
                          0);
         size_t len = strlen(c->want);
         const char *text = buf_cstr(&got);
-        if (strncmp(text, c->want, len) != 0 || strcmp(text + len, "\n") != 0) {
-            fail_msg("%s: got %s want %s", c->name, text, c->want);
-        }
+        assert_that(strncmp(text, c->want, len) == 0 && strcmp(text + len, "\n") == 0,
+                    "%s: got %s want %s", c->name, text, c->want);
         kube_list_meta_fini(&meta);
     }
 }
@@ -396,10 +395,9 @@ UNIT_TEST(test_lists)
             } else {
                 buf_append_str(&got, err.msg);
             }
-            if (strcmp(buf_cstr(&got), c->want) != 0) {
-                fail_msg("%s: in pieces of %zu: got %s want %s", c->name, piece, buf_cstr(&got),
-                         c->want);
-            }
+            assert_that(strcmp(buf_cstr(&got), c->want) == 0,
+                        "%s: in pieces of %zu: got %s want %s", c->name, piece, buf_cstr(&got),
+                        c->want);
             kube_list_meta_fini(&meta);
         }
     }
@@ -502,9 +500,8 @@ UNIT_TEST(test_events)
         } else {
             buf_printf(&got, "failed: %s", err.msg);
         }
-        if (strcmp(buf_cstr(&got), c->want) != 0) {
-            fail_msg("%s: got %s want %s", c->name, buf_cstr(&got), c->want);
-        }
+        assert_that(strcmp(buf_cstr(&got), c->want) == 0, "%s: got %s want %s", c->name,
+                    buf_cstr(&got), c->want);
         kube_event_fini(&event);
     }
 }
@@ -582,9 +579,8 @@ static double hostnames_us(unsigned count)
         double start = thread_cpu_us();
         int rc = kube_decode_event(KUBE_JSON, KUBE_ENDPOINTS, buf_slice(&text), &event, &err);
         double took = thread_cpu_us() - start;
-        if (rc < 0 || event.object->is_garbled || event.object->fault_count) {
-            fail_msg("%s", rc < 0 ? err.msg : event.object->faults);
-        }
+        assert_that(rc >= 0 && !event.object->is_garbled && !event.object->fault_count, "%s",
+                    rc < 0 ? err.msg : event.object->faults);
         assert_int_equal(event.object->endpoints.subsets[0].address_count, count);
         kube_event_fini(&event);
         least = round == 0 || took < least ? took : least;

@@ -77,9 +77,8 @@ static void check_list(enum kube_kind kind, const struct buf *list, const char *
     for (size_t piece = body.len > 100000 ? 16384 : 1; piece <= 2 * body.len;
          piece = piece * 3 + 1) {
         kube_proto_decode(kind, buf_slice(&body), piece, &got);
-        if (strcmp(buf_cstr(&got), want) != 0) {
-            fail_msg("in pieces of %zu:\n%s\nwant:\n%s", piece, buf_cstr(&got), want);
-        }
+        assert_that(strcmp(buf_cstr(&got), want) == 0, "in pieces of %zu:\n%s\nwant:\n%s", piece,
+                    buf_cstr(&got), want);
         buf_fini(&got);
     }
 }
@@ -143,9 +142,8 @@ UNIT_TEST(test_cut_anywhere)
         const char *text = buf_cstr(&got);
         /* Only an empty contentEncoding follows the raw message: two bytes. */
         bool is_whole = len == body.len - 2;
-        if ((strstr(text, "list: ") != NULL) == is_whole) {
-            fail_msg("%zu of %zu bytes: %s", len, body.len, text);
-        }
+        assert_that((strstr(text, "list: ") != NULL) != is_whole, "%zu of %zu bytes: %s", len,
+                    body.len, text);
         buf_fini(&got);
         free(copy);
     }
@@ -171,9 +169,8 @@ UNIT_TEST(test_odd_bodies)
     for (size_t i = 0; i < ARRAY_LEN(odd_bodies); i++) {
         struct buf got;
         kube_proto_decode(KUBE_SERVICE, odd_bodies[i].body, 1, &got);
-        if (strcmp(buf_cstr(&got), odd_bodies[i].want) != 0) {
-            fail_msg("%s: got %s", odd_bodies[i].name, buf_cstr(&got));
-        }
+        assert_that(strcmp(buf_cstr(&got), odd_bodies[i].want) == 0, "%s: got %s",
+                    odd_bodies[i].name, buf_cstr(&got));
         buf_fini(&got);
     }
 }

@@ -67,9 +67,8 @@ UNIT_TEST(test_selectors)
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         struct err err = {0};
         int rc = label_selector_check(slice_str(cases[i].in), &err);
-        if (rc != (cases[i].want ? ERR_SYNTAX : 0) ||
-            (cases[i].want && strcmp(err.msg, cases[i].want) != 0)) {
-            fail_msg("`%s`: got %d %s", cases[i].in, rc, err.msg);
-        }
+        assert_that(rc == (cases[i].want ? ERR_SYNTAX : 0) &&
+                        (!cases[i].want || strcmp(err.msg, cases[i].want) == 0),
+                    "`%s`: got %d %s", cases[i].in, rc, err.msg);
     }
 }

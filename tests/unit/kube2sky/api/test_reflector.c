@@ -206,9 +206,8 @@ UNIT_TEST(test_retry_after)
         while (failure.err.code == 0) {
             ev_run(loop, EVRUN_ONCE);
         }
-        if (failure.retry_after_ms != cases[i].want_ms) {
-            fail_msg("%s: got %u ms", cases[i].status, failure.retry_after_ms);
-        }
+        assert_that(failure.retry_after_ms == cases[i].want_ms, "%s: got %u ms", cases[i].status,
+                    failure.retry_after_ms);
         kube_client_free(client);
         http_script_free(script);
         ev_loop_destroy(loop);

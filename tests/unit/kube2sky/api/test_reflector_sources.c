@@ -70,9 +70,7 @@ UNIT_TEST(test_lost_namespace)
     while (http_script_taken(f.script) < ARRAY_LEN(steps) && !http_script_problem(f.script)) {
         ev_run(f.loop, EVRUN_ONCE);
     }
-    if (http_script_problem(f.script)) {
-        fail_msg("%s", http_script_problem(f.script));
-    }
+    assert_that(!http_script_problem(f.script), "%s", http_script_problem(f.script));
     assert_non_null(strstr(buf_cstr(&f.log), "begin services\nend services\n"));
     assert_non_null(strstr(buf_cstr(&f.log), "begin services\nupsert d/y\nend services\n"));
     assert_int_equal(counter_get(&f.counts.lists), 2);

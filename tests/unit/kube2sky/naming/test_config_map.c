@@ -179,9 +179,8 @@ static void config_map_check(const struct one *one, bool is_prefix)
     CLEANUP_BUF struct buf got = buf_of(1 << 20);
     read_one(one->key, one->value, &got);
     size_t n = is_prefix ? strlen(want) : strlen(want) + 1;
-    if (strncmp(buf_cstr(&got), want, n) != 0) {
-        fail_msg("%s: %s\ngot:  %s\nwant: %s", one->key, one->value, buf_cstr(&got), want);
-    }
+    assert_that(strncmp(buf_cstr(&got), want, n) == 0, "%s: %s\ngot:  %s\nwant: %s", one->key,
+                one->value, buf_cstr(&got), want);
     free(want);
 }
 

@@ -2,21 +2,10 @@
  * a model that looks at everything; external_keys: which names have keys of others. */
 #include "kube2sky/naming/external_aliases.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
-#include "common/base/attributes.h"
 #include "common/base/buf.h"
-#include "common/base/xalloc.h"
 #include "kube2sky/naming/external_keys.h"
 #include "tests/support/random_numbers.h"
+#include "tests/support/unit_test.h"
 
 struct bed {
     struct override_zones *zones;
@@ -98,7 +87,7 @@ static const char *external_aliases_wants(struct bed *bed, const char *owner, st
     return buf_cstr(out);
 }
 
-static void test_record(void **state UNUSED)
+UNIT_TEST(test_record)
 {
     struct bed bed;
     struct desired wanted, left;
@@ -130,7 +119,7 @@ static void count_alias_view(void *data, const struct alias_view *view UNUSED)
 
 /* As a route's at two listeners of one Gateway. Of 64 names it is one, and /explain shows it once.
  */
-static void test_repeated_name(void **state UNUSED)
+UNIT_TEST(test_repeated_name)
 {
     struct bed bed;
     struct buf names;
@@ -150,7 +139,7 @@ static void test_repeated_name(void **state UNUSED)
     external_aliases_bed_close(&bed);
 }
 
-static void test_order(void **state UNUSED)
+UNIT_TEST(test_order)
 {
     struct bed bed;
     const char *const mine = "+/skydns/com/example/x/41d689bb";
@@ -185,7 +174,7 @@ static void test_order(void **state UNUSED)
     external_aliases_bed_close(&bed);
 }
 
-static void test_limit_of_a_service(void **state UNUSED)
+UNIT_TEST(test_limit_of_a_service)
 {
     struct bed bed;
     external_aliases_bed_open(&bed);
@@ -200,7 +189,7 @@ static void test_limit_of_a_service(void **state UNUSED)
 }
 
 /* Names that do not fit come when there is room; other namespaces are not concerned. */
-static void test_limit_of_a_namespace(void **state UNUSED)
+UNIT_TEST(test_limit_of_a_namespace)
 {
     struct bed bed;
     char id[40], name[40];
@@ -240,7 +229,7 @@ static size_t count_wanted(struct bed *bed, size_t names_max, const char *prefix
 }
 
 /* A namespace with many names leaves room for the others when the Service may not have all. */
-static void test_shares(void **state UNUSED)
+UNIT_TEST(test_shares)
 {
     struct bed bed;
     char id[40], name[40];
@@ -325,7 +314,7 @@ static void model_check(struct bed *bed, const struct model_requester *requester
     assert_int_equal(external_aliases_count(bed->aliases).taken, taken);
 }
 
-static void test_random(void **state UNUSED)
+UNIT_TEST(test_random)
 {
     struct bed bed;
     struct model_requester requesters[MODEL_ASKERS] = {{.target = 0}};
@@ -379,7 +368,7 @@ static void external_aliases_put_key(struct bed *bed, const char *key, const cha
     external_keys_put(bed->keys, slice_str(key), slice_str(value), slice_str(owner), 7, generation);
 }
 
-static void test_keys(void **state UNUSED)
+UNIT_TEST(test_keys)
 {
     struct bed bed;
     const char *const name = "/skydns/com/example/app", *const below_name =
@@ -412,19 +401,4 @@ static void test_keys(void **state UNUSED)
     external_keys_delete(bed.keys, slice_str(below_name));
     assert_int_equal(external_keys_revision(bed.keys, slice_str(below_name)), 0);
     external_aliases_bed_close(&bed);
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_record),
-        cmocka_unit_test(test_repeated_name),
-        cmocka_unit_test(test_order),
-        cmocka_unit_test(test_limit_of_a_service),
-        cmocka_unit_test(test_limit_of_a_namespace),
-        cmocka_unit_test(test_shares),
-        cmocka_unit_test(test_random),
-        cmocka_unit_test(test_keys),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -78,9 +78,7 @@ static void name_objects_as(const struct owner_objects *objects, enum endpoint_n
     buf_init(&ret_result->records, 1 << 24);
     buf_init(&ret_result->claims, 1 << 24);
     buf_init(&ret_result->drops, 1 << 20);
-    if (naming_build(&config, objects, &desired, &claims, &err) != 0) {
-        fail_msg("%s", err.msg);
-    }
+    assert_that(naming_build(&config, objects, &desired, &claims, &err) == 0, "%s", err.msg);
     note_records(&desired, base, &ret_result->records);
     note_claims(&claims, &ret_result->claims);
     desired_fini(&desired);
@@ -133,13 +131,12 @@ static void check_row(const struct row *row)
     }
     name_objects_as(&objects, row->endpoint_names, "cluster.local.", BASE, &result);
     const char *want_drops = row->dropped ? row->dropped : "";
-    if (strcmp(buf_cstr(&result.records), row->want) != 0 ||
-        strcmp(buf_cstr(&result.drops), want_drops) != 0 ||
-        (row->claims && strcmp(buf_cstr(&result.claims), row->claims) != 0)) {
-        fail_msg("%s:\ngot\n%swant\n%sclaims\n%swant\n%sdropped `%s`, want `%s`", row->name,
-                 buf_cstr(&result.records), row->want, buf_cstr(&result.claims),
-                 row->claims ? row->claims : "(any)\n", buf_cstr(&result.drops), want_drops);
-    }
+    assert_that(strcmp(buf_cstr(&result.records), row->want) == 0 &&
+                    strcmp(buf_cstr(&result.drops), want_drops) == 0 &&
+                    (!row->claims || strcmp(buf_cstr(&result.claims), row->claims) == 0),
+                "%s:\ngot\n%swant\n%sclaims\n%swant\n%sdropped `%s`, want `%s`", row->name,
+                buf_cstr(&result.records), row->want, buf_cstr(&result.claims),
+                row->claims ? row->claims : "(any)\n", buf_cstr(&result.drops), want_drops);
     result_fini(&result);
     for (size_t i = 0; i < count; i++) {
         kube_object_free(parts[i]);
@@ -591,9 +588,8 @@ static void naming_check_names(const char *ns, const char *name, const char *dom
         ns, name, "'clusterIP':'10.0.0.1','ports':[{'name':'x','port':1,'protocol':'TCP'}]");
     CLEANUP_BUF struct buf drops = buf_of(1 << 16);
     char *got = build_text(service, domain, "", &drops);
-    if (!strstr(got, want) || (want[0] == '\0') != (got[0] == '\0')) {
-        fail_msg("%s/%s: `%s` lacks `%s`", ns, name, got, want);
-    }
+    assert_that(strstr(got, want) && (want[0] == '\0') == (got[0] == '\0'),
+                "%s/%s: `%s` lacks `%s`", ns, name, got, want);
     assert_string_equal(buf_cstr(&drops), want_drops);
     free(got);
     kube_object_free(service);

@@ -73,11 +73,10 @@ static void check_external(const struct external_row *row)
         buf_printf(&got, "%.*s %.*s\n", (int)below.len, below.ptr, (int)record.value.len,
                    record.value.ptr);
     }
-    if (strcmp(buf_cstr(&got), row->want) != 0 ||
-        strcmp(buf_cstr(&drops), row->dropped ? row->dropped : "") != 0) {
-        fail_msg("%s:\ngot\n%swant\n%sdropped `%s`", row->name, buf_cstr(&got), row->want,
-                 buf_cstr(&drops));
-    }
+    assert_that(strcmp(buf_cstr(&got), row->want) == 0 &&
+                    strcmp(buf_cstr(&drops), row->dropped ? row->dropped : "") == 0,
+                "%s:\ngot\n%swant\n%sdropped `%s`", row->name, buf_cstr(&got), row->want,
+                buf_cstr(&drops));
     desired_fini(&desired);
     claims_fini(&claims);
     owner_objects_fini(&objects);

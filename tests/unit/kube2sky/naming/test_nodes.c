@@ -377,9 +377,8 @@ UNIT_TEST_ON(test_random_nodes, struct fixture *f)
         name_reported(&w);
         for (size_t j = 0; j < ARRAY_LEN(names); j++) {
             char *want = nodes_expected(&w, j);
-            if (strcmp(w.keys[j], want) != 0) {
-                fail_msg("step %u: %s: `%s`, not `%s`", step, names[j], w.keys[j], want);
-            }
+            assert_that(strcmp(w.keys[j], want) == 0, "step %u: %s: `%s`, not `%s`", step, names[j],
+                        w.keys[j], want);
             free(want);
         }
     }

@@ -1,30 +1,19 @@
 /* override_zones: which values of --override-zones are taken, and which names they allow whom. */
 #include "kube2sky/naming/override_zones.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
-#include "common/base/attributes.h"
 #include "common/base/buf.h"
-#include "common/base/xalloc.h"
+#include "tests/support/unit_test.h"
 
 static struct override_zones *zones_of(const char *text)
 {
     struct override_zones *zones = NULL;
     struct err err = {0};
-    if (override_zones_parse(text, "cluster.local.", &zones, &err) < 0) {
-        fail_msg("%s: %s", text, err.msg);
-    }
+    assert_that(override_zones_parse(text, "cluster.local.", &zones, &err) >= 0, "%s: %s", text,
+                err.msg);
     return zones;
 }
 
-static void test_flags(void **state UNUSED)
+UNIT_TEST(test_flags)
 {
     static const struct {
         const char *text, *want;
@@ -57,14 +46,13 @@ static void test_flags(void **state UNUSED)
         struct err err = {0};
         assert_int_equal(override_zones_parse(cases[i].text, "cluster.local.", &zones, &err),
                          ERR_USAGE);
-        if (strncmp(err.msg, cases[i].want, strlen(cases[i].want)) != 0) {
-            fail_msg("%s: %s\nwant: %s", cases[i].text, err.msg, cases[i].want);
-        }
+        assert_that(strncmp(err.msg, cases[i].want, strlen(cases[i].want)) == 0, "%s: %s\nwant: %s",
+                    cases[i].text, err.msg, cases[i].want);
     }
     override_zones_free(NULL);
 }
 
-static void test_external_zone(void **state UNUSED)
+UNIT_TEST(test_external_zone)
 {
     static const struct {
         const char *text, *want; /* the zone, or the error's beginning */
@@ -94,16 +82,15 @@ static void test_external_zone(void **state UNUSED)
         int r = override_zones_parse_external(cases[i].text, "cluster.local.", "clusterset.local.",
                                               &zone, &err);
         const char *got = r < 0 ? err.msg : zone;
-        if (strncmp(got, cases[i].want, strlen(cases[i].want)) != 0 ||
-            (r < 0) != (cases[i].want[0] == '`')) {
-            fail_msg("%s: %s\nwant: %s", cases[i].text, got, cases[i].want);
-        }
+        assert_that(strncmp(got, cases[i].want, strlen(cases[i].want)) == 0 &&
+                        (r < 0) == (cases[i].want[0] == '`'),
+                    "%s: %s\nwant: %s", cases[i].text, got, cases[i].want);
         free(zone);
     }
 }
 
 /* No name in the external zone is allowed, nor a zone. */
-static void test_reserved(void **state UNUSED)
+UNIT_TEST(test_reserved)
 {
     static const struct {
         const char *zones, *name;
@@ -130,7 +117,7 @@ static void test_reserved(void **state UNUSED)
     }
 }
 
-static void test_limits(void **state UNUSED)
+UNIT_TEST(test_limits)
 {
     for (int extra = 0; extra < 2; extra++) {
         struct override_zones *zones = NULL;
@@ -163,7 +150,7 @@ static enum override_verdict naming_override_zones_judge(const struct override_z
                : OVERRIDE_NO_NAME;
 }
 
-static void test_verdicts(void **state UNUSED)
+UNIT_TEST(test_verdicts)
 {
     static const struct {
         const char *zones, *name, *ns;
@@ -216,16 +203,15 @@ static void test_verdicts(void **state UNUSED)
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         struct override_zones *zones = zones_of(cases[i].zones);
         enum override_verdict got = naming_override_zones_judge(zones, cases[i].name, cases[i].ns);
-        if (got != cases[i].want) {
-            fail_msg("%s, %s of %s: got \"%s\", want \"%s\"", cases[i].zones, cases[i].name,
-                     cases[i].ns, override_verdict_text(got), override_verdict_text(cases[i].want));
-        }
+        assert_that(got == cases[i].want, "%s, %s of %s: got \"%s\", want \"%s\"", cases[i].zones,
+                    cases[i].name, cases[i].ns, override_verdict_text(got),
+                    override_verdict_text(cases[i].want));
         override_zones_free(zones);
     }
 }
 
 /* With the label of a key below it. */
-static void test_longest_name(void **state UNUSED)
+UNIT_TEST(test_longest_name)
 {
     for (int len = 50; len < 54; len++) {
         struct dname name;
@@ -233,14 +219,4 @@ static void test_longest_name(void **state UNUSED)
         assert_int_equal(override_name_parse(slice_str(text), &name), len <= 52);
         free(text);
     }
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_flags),    cmocka_unit_test(test_external_zone),
-        cmocka_unit_test(test_reserved), cmocka_unit_test(test_limits),
-        cmocka_unit_test(test_verdicts), cmocka_unit_test(test_longest_name),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

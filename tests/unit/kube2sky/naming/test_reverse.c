@@ -293,9 +293,8 @@ UNIT_TEST(test_keys_that_are_none)
     };
     struct ip ip;
     for (size_t i = 0; i < ARRAY_LEN(keys); i++) {
-        if (reverse_parse_key(slice_str(keys[i]), &ip)) {
-            fail_msg("%s was accepted as an address", keys[i]);
-        }
+        assert_that(!reverse_parse_key(slice_str(keys[i]), &ip), "%s was accepted as an address",
+                    keys[i]);
     }
 }
 

@@ -2,23 +2,13 @@
  * a Gateway. route_table: lists, what is claimed, and until when names are held. */
 #include "kube2sky/naming/route_table.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
-#include "common/base/attributes.h"
 #include "common/base/buf.h"
-#include "common/base/xalloc.h"
 #include "kube2sky/naming/external_aliases.h"
 #include "kube2sky/naming/route_rules.h"
+#include "tests/support/unit_test.h"
 #include "tests/unit/kube2sky/objects.h"
 
-static void test_flags(void **state UNUSED)
+UNIT_TEST(test_flags)
 {
 #define CLASS   ": expected CLASS=NAMESPACE/SERVICE like nginx=infra/ingress-nginx"
 #define GATEWAY ": expected NAMESPACE/GATEWAY=NAMESPACE/SERVICE like infra/public=infra/envoy"
@@ -68,7 +58,7 @@ static void routes_append_name(void *data, struct slice name)
 }
 
 /* By the Gateway API: the narrower name of both. */
-static void test_names_at_listeners(void **state UNUSED)
+UNIT_TEST(test_names_at_listeners)
 {
     static const struct {
         const char *hosts, *section, *listeners, *want;
@@ -183,7 +173,7 @@ static size_t routes_names(const struct bed *bed)
     return external_aliases_count(bed->aliases).names;
 }
 
-static void test_lists(void **state UNUSED)
+UNIT_TEST(test_lists)
 {
     static const size_t counts[KUBE_KIND_COUNT] = {
         [KUBE_INGRESS] = 2, [KUBE_GATEWAY] = 1, [KUBE_ROUTE] = 2};
@@ -233,7 +223,7 @@ static void put_route(struct bed *bed, const char *gateway_hosts, bool is_gatewa
 }
 
 /* In whatever order they come. */
-static void test_gateway_and_route(void **state UNUSED)
+UNIT_TEST(test_gateway_and_route)
 {
     static const size_t counts[KUBE_KIND_COUNT] = {
         [KUBE_INGRESS] = 1, [KUBE_GATEWAY] = 1, [KUBE_ROUTE] = 1};
@@ -252,15 +242,4 @@ static void test_gateway_and_route(void **state UNUSED)
     route_table_remove(bed.table, KUBE_GATEWAY, "i", "g");
     assert_int_equal(routes_names(&bed), 0);
     routes_bed_close(&bed);
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_flags),
-        cmocka_unit_test(test_names_at_listeners),
-        cmocka_unit_test(test_lists),
-        cmocka_unit_test(test_gateway_and_route),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

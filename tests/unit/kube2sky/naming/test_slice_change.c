@@ -45,9 +45,8 @@ UNIT_TEST(test_shared_words)
         struct slice_words *words = slice_words_new(&other->slice);
         struct slice_change change;
         assert_true(slice_change_init(&change, service, NULL, after));
-        if (slice_change_spares(&change, other, words) != rows[i].is_spared) {
-            fail_msg("%s and %s", rows[i].changed, rows[i].other);
-        }
+        assert_that(slice_change_spares(&change, other, words) == rows[i].is_spared, "%s and %s",
+                    rows[i].changed, rows[i].other);
         free(words);
         kube_object_free(other);
         kube_object_free(after);

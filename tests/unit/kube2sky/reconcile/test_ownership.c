@@ -44,9 +44,8 @@ struct row {
 static void ownership_check(const struct scope *scope, const struct row *rows, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
-        if (ownership_owns(scope, rows[i].key, rows[i].value) != rows[i].want) {
-            fail_msg("%s: %s %s: want %d", scope->name, rows[i].key, rows[i].value, rows[i].want);
-        }
+        assert_that(ownership_owns(scope, rows[i].key, rows[i].value) == rows[i].want,
+                    "%s: %s %s: want %d", scope->name, rows[i].key, rows[i].value, rows[i].want);
     }
 }
 
@@ -313,11 +312,10 @@ UNIT_TEST(test_parts_of_keys)
     ownership_init(&o, &all.config);
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         struct object_key key = ownership_part(&o, slice_str(rows[i].key));
-        if (!slice_equal(key.owner, slice_str(rows[i].owner)) ||
-            !slice_equal(key.suffix, slice_str(rows[i].suffix))) {
-            fail_msg("%s: got %.*s and %.*s", rows[i].key, (int)key.owner.len, key.owner.ptr,
-                     (int)key.suffix.len, key.suffix.ptr);
-        }
+        assert_that(slice_equal(key.owner, slice_str(rows[i].owner)) &&
+                        slice_equal(key.suffix, slice_str(rows[i].suffix)),
+                    "%s: got %.*s and %.*s", rows[i].key, (int)key.owner.len, key.owner.ptr,
+                    (int)key.suffix.len, key.suffix.ptr);
     }
     ownership_fini(&o);
 }
@@ -409,10 +407,10 @@ UNIT_TEST(test_external_zone)
         struct slice key = slice_str(cases[i].key), value = slice_str(cases[i].value);
         assert_int_equal(ownership_place(&o, key), KEY_EXTERNAL);
         ownership_external(&o, key, value, &id);
-        if (strcmp(buf_cstr(&id), cases[i].want) != 0 ||
-            (id.len && ownership_has(&o, KEY_EXTERNAL, key, value) != cases[i].is_ours)) {
-            fail_msg("%s %s: got %s", cases[i].key, cases[i].value, buf_cstr(&id));
-        }
+        assert_that(
+            strcmp(buf_cstr(&id), cases[i].want) == 0 &&
+                (!id.len || ownership_has(&o, KEY_EXTERNAL, key, value) == cases[i].is_ours),
+            "%s %s: got %s", cases[i].key, cases[i].value, buf_cstr(&id));
         ownership_fini(&o);
     }
 }
@@ -453,9 +451,8 @@ UNIT_TEST(test_imports)
     ownership_init(&o, &config);
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         struct slice key = slice_str(rows[i].key);
-        if (ownership_place(&o, key) != rows[i].place) {
-            fail_msg("%s: place %d", rows[i].key, ownership_place(&o, key));
-        }
+        assert_that(ownership_place(&o, key) == rows[i].place, "%s: place %d", rows[i].key,
+                    ownership_place(&o, key));
         if (rows[i].owner) {
             struct object_key parted = ownership_part(&o, key);
             assert_true(slice_equal(parted.owner, slice_str(rows[i].owner)));

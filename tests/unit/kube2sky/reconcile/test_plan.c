@@ -110,9 +110,8 @@ UNIT_TEST(test_differences)
         add_actual(&actual, cases[i].actual);
         plan_build(&desired, &actual, &plan);
         char *got = plan_text(&plan);
-        if (strcmp(got, cases[i].want) != 0) {
-            fail_msg("%s: got `%s`, want `%s`", cases[i].name, got, cases[i].want);
-        }
+        assert_that(strcmp(got, cases[i].want) == 0, "%s: got `%s`, want `%s`", cases[i].name, got,
+                    cases[i].want);
         free(got);
         plan_fini(&plan);
         actual_fini(&actual);

@@ -530,9 +530,8 @@ static size_t planner_model_difference(const char *before, const char *want)
 static void planner_model_check(struct world *w, unsigned step)
 {
     char *want = expected_store(w);
-    if (strcmp(buf_cstr(&w->store), want) != 0) {
-        fail_msg("step %u: got\n%swant\n%s", step, buf_cstr(&w->store), want);
-    }
+    assert_that(strcmp(buf_cstr(&w->store), want) == 0, "step %u: got\n%swant\n%s", step,
+                buf_cstr(&w->store), want);
     free(want);
     for (unsigned i = 0; i < NAMES; i++) {
         char *id = xasprintf("svc/ns/n%u", i);
@@ -604,9 +603,8 @@ UNIT_TEST(test_random_sequences)
         size_t most = planner_model_difference(buf_cstr(&w.store), want);
         free(want);
         size_t done = planner_model_apply_dirty(&w);
-        if (is_single && done > most) {
-            fail_msg("step %u: %zu operations for %zu differences", step, done, most);
-        }
+        assert_that(!is_single || done <= most, "step %u: %zu operations for %zu differences", step,
+                    done, most);
         planner_model_check(&w, step);
     }
     assert_int_equal(w.planner.dropped, 0);

@@ -219,9 +219,7 @@ static void planner_slices_check(struct world *w, unsigned step)
         (void)claim_whole(&w->planner, owner);
         bool has_touched = owner->touched != NULL;
         (void)plan_and_apply(w, owner, &ops);
-        if (has_touched || ops > 0) {
-            fail_msg("step %u, %s: %zu operations", step, id, ops);
-        }
+        assert_that(!has_touched && ops <= 0, "step %u, %s: %zu operations", step, id, ops);
         free(id);
     }
 }

@@ -129,9 +129,7 @@ static void answer_check(struct fixture *fixture, const struct answer_case *case
     for (size_t i = 0; i < count; i++) {
         char *want = xasprintf("%s", cases[i].want);
         const char *got = fixture_ask(fixture, cases[i].question);
-        if (strcmp(got, want) != 0) {
-            fail_msg("%s\nwant: %s\ngot:  %s", cases[i].question, want, got);
-        }
+        assert_that(strcmp(got, want) == 0, "%s\nwant: %s\ngot:  %s", cases[i].question, want, got);
         free(want);
     }
 }

@@ -52,9 +52,8 @@ static void answer_external_check(struct external_bed *b, const struct row *rows
 {
     for (size_t i = 0; i < count; i++) {
         const char *got = fixture_ask(b->f, rows[i].question);
-        if (strcmp(got, rows[i].want) != 0) {
-            fail_msg("`%s`: got\n%s\nwant\n%s", rows[i].question, got, rows[i].want);
-        }
+        assert_that(strcmp(got, rows[i].want) == 0, "`%s`: got\n%s\nwant\n%s", rows[i].question,
+                    got, rows[i].want);
     }
 }
 

@@ -65,9 +65,8 @@ static void answer_schema_check(struct fixture *fixture, const struct answer_cas
     for (size_t i = 0; i < count; i++) {
         char *got = xstrdup(fixture_ask(fixture, cases[i].question));
         remove_question(got);
-        if (strcmp(got, cases[i].want) != 0) {
-            fail_msg("%s\nwant: %s\ngot:  %s", cases[i].question, cases[i].want, got);
-        }
+        assert_that(strcmp(got, cases[i].want) == 0, "%s\nwant: %s\ngot:  %s", cases[i].question,
+                    cases[i].want, got);
         free(got);
     }
     fixture_free(fixture);
@@ -271,10 +270,10 @@ UNIT_TEST(kubernetes_cname_alone)
             (void)snprintf(cname, sizeof(cname), "%s30 CNAME ", owner);
             const char *got = fixture_ask(f, question);
             bool has_text = strcmp(name, "own.n.svc") == 0 && strcmp(types[k], "TXT") == 0;
-            if (answer_schema_count_lines(got, owner, " CNAME ") != (is_alias && !has_text) ||
-                (is_alias && answer_schema_count_lines(got, owner, "") != 1)) {
-                fail_msg("%s\ngot: %s", question, got);
-            }
+            assert_that(answer_schema_count_lines(got, owner, " CNAME ") ==
+                                (is_alias && !has_text) &&
+                            (!is_alias || answer_schema_count_lines(got, owner, "") == 1),
+                        "%s\ngot: %s", question, got);
         }
     }
     fixture_free(f);

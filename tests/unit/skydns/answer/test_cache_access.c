@@ -22,9 +22,8 @@ static const char *cache_access_ask(struct external_bed *b, const char *question
     const char *slow = fixture_ask(f, question);
     f->has_externals = false;
     assert_string_equal(text, slow);
-    if (f->reply_len != len || memcmp(quick, f->reply, len) != 0) {
-        fail_msg("`%s`: other bytes", question);
-    }
+    assert_that(f->reply_len == len && memcmp(quick, f->reply, len) == 0, "`%s`: other bytes",
+                question);
     return text;
 }
 
@@ -71,10 +70,9 @@ UNIT_TEST_ON(replies, struct external_bed *b)
         {"WWW.example.com. ANY", "REFUSED qr rd\n? WWW.example.com. IN ANY"},
     };
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-        if (strcmp(cache_access_ask(b, rows[i].question), rows[i].want) != 0) {
-            fail_msg("`%s`:\n%s\nwant\n%s", rows[i].question, cache_access_ask(b, rows[i].question),
-                     rows[i].want);
-        }
+        assert_that(strcmp(cache_access_ask(b, rows[i].question), rows[i].want) == 0,
+                    "`%s`:\n%s\nwant\n%s", rows[i].question, cache_access_ask(b, rows[i].question),
+                    rows[i].want);
         assert_true(b->f->verdict != ENGINE_REPLY || memcmp(b->f->reply, "\x12\x34", 2) == 0);
     }
     b->f->config.settings.max_udp_size = 1232;
@@ -114,9 +112,8 @@ UNIT_TEST_ON(who, struct external_bed *b)
         assert_true(ip_parse(slice_str(clients[i].client), &ip));
         b->f->local = addr_of_ip(&ip, 1000);
         const char *got = cache_access_ask(b, question);
-        if ((strcmp(got, "forward") != 0) != clients[i].is_allowed) {
-            fail_msg("%s: %s", clients[i].client, got);
-        }
+        assert_that((strcmp(got, "forward") != 0) == clients[i].is_allowed, "%s: %s",
+                    clients[i].client, got);
         got = cache_access_ask(b, "www.acme.test. A"); /* stub zones are no exception */
         assert_int_equal(strcmp(got, "forward") != 0, clients[i].is_allowed);
     }

@@ -69,9 +69,8 @@ UNIT_TEST(test_well_known)
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         uint8_t ipv4[4], ipv6[16];
         assert_int_equal(inet_pton(AF_INET, rows[i].ipv4, ipv4), 1);
-        if (synthesis_map(&known, slice_of(ipv4, 4), ipv6) != rows[i].is_mapped) {
-            fail_msg("%s", rows[i].ipv4);
-        }
+        assert_that(synthesis_map(&known, slice_of(ipv4, 4), ipv6) == rows[i].is_mapped, "%s",
+                    rows[i].ipv4);
         assert_true(synthesis_map(&own, slice_of(ipv4, 4), ipv6));
     }
 }
@@ -171,9 +170,7 @@ static void external_synthesis_want(struct external_bed *b, const char *question
                                     const char *wanted)
 {
     const char *got = fixture_ask(b->f, question);
-    if (strcmp(got, wanted) != 0) {
-        fail_msg("`%s`: got\n%s\nwant\n%s", question, got, wanted);
-    }
+    assert_that(strcmp(got, wanted) == 0, "`%s`: got\n%s\nwant\n%s", question, got, wanted);
 }
 
 /* A denial and IPv4 addresses, both kept, whoever put them there. */

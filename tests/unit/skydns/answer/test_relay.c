@@ -141,12 +141,11 @@ UNIT_TEST(test_sections)
         struct counts got = counts_in(reply);
         size_t rrs =
             got.answers + got.authorities + got.additionals - (rows[i].client_edns ? 1 : 0);
-        if (memcmp(&got, &rows[i].want, sizeof(got)) != 0 ||
-            (reply[2] & 0x02) != (rows[i].want_tc ? 0x02 : 0) || len > rows[i].limit ||
-            len != HEAD_LEN + rrs * RR_LEN + (rows[i].client_edns ? OPT_LEN : 0)) {
-            fail_msg("%s: %u, %u, %u records, %zu bytes", rows[i].name, got.answers,
-                     got.authorities, got.additionals, len);
-        }
+        assert_that(memcmp(&got, &rows[i].want, sizeof(got)) == 0 &&
+                        (reply[2] & 0x02) == (rows[i].want_tc ? 0x02 : 0) && len <= rows[i].limit &&
+                        len == HEAD_LEN + rrs * RR_LEN + (rows[i].client_edns ? OPT_LEN : 0),
+                    "%s: %u, %u, %u records, %zu bytes", rows[i].name, got.answers, got.authorities,
+                    got.additionals, len);
         assert_memory_equal(reply, "\x12\x34", 2);
         assert_memory_equal(reply + 12, "\3WwW\4Test", 10);
         if (rows[i].client_edns) {

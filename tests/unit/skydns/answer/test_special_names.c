@@ -36,9 +36,7 @@ UNIT_TEST(test_kinds)
     };
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         const struct dname name = fixture_name(rows[i].name);
-        if (special_name_find(&name, NULL) != rows[i].kind) {
-            fail_msg("%s", rows[i].name);
-        }
+        assert_that(special_name_find(&name, NULL) == rows[i].kind, "%s", rows[i].name);
     }
 }
 
@@ -95,9 +93,8 @@ UNIT_TEST(test_answers)
         b.f->config.settings.no_rec = is_off;
         for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
             const char *got = fixture_ask(b.f, rows[i].question);
-            if (strcmp(got, rows[i].want) != 0) {
-                fail_msg("`%s`: got\n%s\nwant\n%s", rows[i].question, got, rows[i].want);
-            }
+            assert_that(strcmp(got, rows[i].want) == 0, "`%s`: got\n%s\nwant\n%s", rows[i].question,
+                        got, rows[i].want);
         }
     }
     bed_free(&b);

@@ -93,10 +93,8 @@ static const char *summary_of(struct bed *b, const char *text)
 static void visibility_expect(struct bed *b, const char *question, const char *want)
 {
     const char *got = summary_of(b, fixture_ask(b->f, question));
-    if (strcmp(got, want) != 0) {
-        fail_msg("schema %d, `%s`:\n  got  %s\n  want %s", (int)b->f->config.settings.schema,
-                 question, got, want);
-    }
+    assert_that(strcmp(got, want) == 0, "schema %d, `%s`:\n  got  %s\n  want %s",
+                (int)b->f->config.settings.schema, question, got, want);
 }
 
 struct row {

@@ -98,9 +98,7 @@ UNIT_TEST(test_annotations)
                     clients_visibility_shows(v, "shop", "nobody") == rows[i].everybody &&
                     clients_visibility_shows(v, "shop", NULL) == rows[i].everybody &&
                     clients_visibility_shows(v, "shop", "shop");
-        if (!same) {
-            fail_msg("`%s`", rows[i].text);
-        }
+        assert_that(same, "`%s`", rows[i].text);
         assert_false(clients_visibility_shows(v, "team-a", "shop")); /* one way only */
         assert_false(clients_visibility_shows(v, "team-a", "team-b"));
         visibility_unref(v);

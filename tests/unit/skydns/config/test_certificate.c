@@ -64,9 +64,7 @@ static int certificate_teardown(void **state)
 static void certificate_open_files(struct fixture *f)
 {
     struct err err = {0};
-    if (certificate_new(f->loop, &f->options, &f->certificate, &err) < 0) {
-        fail_msg("%s", err.msg);
-    }
+    assert_that(certificate_new(f->loop, &f->options, &f->certificate, &err) >= 0, "%s", err.msg);
 }
 
 /* The lines of what follows. */
@@ -78,9 +76,8 @@ static void listen_to_log(struct fixture *f)
 static void expect_lines(struct fixture *f, const char *part, int count)
 {
     const char *text = log_capture_end(&f->capture);
-    if (log_occurrences(text, part) != count || log_occurrences(text, "\n") != count) {
-        fail_msg("expected %d times `%s`, and nothing else, in: %s", count, part, text);
-    }
+    assert_that(log_occurrences(text, part) == count && log_occurrences(text, "\n") == count,
+                "expected %d times `%s`, and nothing else, in: %s", count, part, text);
 }
 
 /* Lets the timers of that time run, one look after the other. */

@@ -140,9 +140,7 @@ static void dnssec_files_open_files(struct fixture *f)
     if (r == 0) {
         r = dnssec_files_begin(f->files, &f->options, true, &err);
     }
-    if (r != 0) {
-        fail_msg("%s", err.msg);
-    }
+    assert_that(r == 0, "%s", err.msg);
 }
 
 static bool dnssec_files_has_changed(const void *data)
@@ -210,9 +208,8 @@ static void expect_unusable(struct fixture *f, int code, const char *part)
     if (r == 0) {
         r = dnssec_files_begin(files, &f->options, true, &err);
     }
-    if ((r == ERR_USAGE) != (code == ERR_USAGE) || r == 0 || !strstr(err.msg, part)) {
-        fail_msg("%d %s, expected %d %s", r, err.msg, code, part);
-    }
+    assert_that((r == ERR_USAGE) == (code == ERR_USAGE) && r != 0 && strstr(err.msg, part),
+                "%d %s, expected %d %s", r, err.msg, code, part);
     dnssec_files_free(files);
 }
 

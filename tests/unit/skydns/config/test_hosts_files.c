@@ -74,9 +74,7 @@ static int hosts_bed_read(struct hosts_bed *bed, size_t bytes_max, struct err *e
 static void hosts_bed_open(struct hosts_bed *bed)
 {
     struct err err = {0};
-    if (hosts_bed_read(bed, TABLE_BYTES, &err) != 0) {
-        fail_msg("%s", err.msg);
-    }
+    assert_that(hosts_bed_read(bed, TABLE_BYTES, &err) == 0, "%s", err.msg);
 }
 
 /* Fails unless the name has these addresses: "10.0.0.1 10.0.0.2", "". */

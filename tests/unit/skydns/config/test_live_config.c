@@ -76,9 +76,7 @@ static void new_live(struct fixture *f, bool has_nameservers)
 static void config_live_config_begin(struct fixture *f)
 {
     struct err err;
-    if (live_config_begin(f->live, &err) != 0) {
-        fail_msg("%s", err.msg);
-    }
+    assert_that(live_config_begin(f->live, &err) == 0, "%s", err.msg);
 }
 
 static void live_config_setup(struct fixture *f)
@@ -231,9 +229,8 @@ UNIT_TEST_ON(test_fields, struct fixture *f)
         const char *text = log_capture_end(&capture);
         char fields[64];
         (void)snprintf(fields, sizeof(fields), " settings=%s %s=", rows[i].word, rows[i].word);
-        if (log_occurrences(text, fields) != 1 || f->changes != 2 * i + 1) {
-            fail_msg("%s: %u changes, log: %s", rows[i].json, f->changes, text);
-        }
+        assert_that(log_occurrences(text, fields) == 1 && f->changes == 2 * i + 1,
+                    "%s: %u changes, log: %s", rows[i].json, f->changes, text);
         config_live_config_take(f, NULL);
         assert_int_equal(f->changes, 2 * i + 2);
     }
@@ -395,9 +392,8 @@ UNIT_TEST_ON(test_values_of_a_change, struct fixture *f)
     };
     const char *text = log_capture_end(&capture);
     for (size_t i = 0; i < sizeof(wants) / sizeof(wants[0]); i++) {
-        if (log_occurrences(text, wants[i]) != 1) {
-            fail_msg("`%s` is not once in: %s", wants[i], text);
-        }
+        assert_that(log_occurrences(text, wants[i]) == 1, "`%s` is not once in: %s", wants[i],
+                    text);
     }
 }
 

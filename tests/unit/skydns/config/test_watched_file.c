@@ -74,9 +74,7 @@ static void config_watched_file_watch(struct fixture *f)
 static const char *watched_file_text_of(struct fixture *f)
 {
     struct err err;
-    if (watched_file_read(f->file, &f->text, &err) < 0) {
-        fail_msg("%s", err.msg);
-    }
+    assert_that(watched_file_read(f->file, &f->text, &err) >= 0, "%s", err.msg);
     return buf_cstr(&f->text);
 }
 

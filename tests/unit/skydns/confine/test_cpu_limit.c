@@ -80,9 +80,7 @@ UNIT_TEST(test_quotas)
         unsigned got = cpu_limit_quota(cgroup, root);
         (void)snprintf(command, sizeof(command), "rm -r %s", root);
         assert_int_equal(system(command), 0);
-        if (got != rows[i].want) {
-            fail_msg("%s: %u, expected %u", rows[i].name, got, rows[i].want);
-        }
+        assert_that(got == rows[i].want, "%s: %u, expected %u", rows[i].name, got, rows[i].want);
     }
 }
 

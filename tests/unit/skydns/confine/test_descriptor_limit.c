@@ -26,10 +26,9 @@ UNIT_TEST(test_shares)
     };
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         struct descriptor_shares got = descriptor_limit_share(rows[i].limit, &plain);
-        if (got.connections != rows[i].want || got.nameservers != rows[i].want) {
-            fail_msg("of %zu: %zu and %zu, expected %zu", rows[i].limit, got.connections,
-                     got.nameservers, rows[i].want);
-        }
+        assert_that(got.connections == rows[i].want && got.nameservers == rows[i].want,
+                    "of %zu: %zu and %zu, expected %zu", rows[i].limit, got.connections,
+                    got.nameservers, rows[i].want);
         assert_int_equal(got.streams, 0);
     }
 }
@@ -45,11 +44,10 @@ UNIT_TEST(test_shares_with_streams)
     };
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         struct descriptor_shares got = descriptor_limit_share(rows[i].limit, &streams);
-        if (got.connections != rows[i].want || got.nameservers != rows[i].want ||
-            got.streams != rows[i].want) {
-            fail_msg("of %zu: %zu, %zu and %zu, expected %zu", rows[i].limit, got.connections,
-                     got.streams, got.nameservers, rows[i].want);
-        }
+        assert_that(got.connections == rows[i].want && got.nameservers == rows[i].want &&
+                        got.streams == rows[i].want,
+                    "of %zu: %zu, %zu and %zu, expected %zu", rows[i].limit, got.connections,
+                    got.streams, got.nameservers, rows[i].want);
     }
 }
 

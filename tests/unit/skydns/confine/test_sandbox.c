@@ -60,9 +60,7 @@ static void in_child(int (*confine)(const char *folder), void (*body)(const char
     if (WIFEXITED(status) && WEXITSTATUS(status) == CANNOT) {
         skip();
     }
-    if (status != 0) {
-        fail_msg("status %x: %s", status, text);
-    }
+    assert_that(status == 0, "status %x: %s", status, text);
 }
 
 /* ---- Files ---- */

@@ -80,8 +80,6 @@ UNIT_TEST(test_limits_of_snippets)
         }
         buf_append_str(&text, "}\n");
         const char *got = corefile_translated(buf_cstr(&text), &out);
-        if (!strstr(got, rows[i].want)) {
-            fail_msg("row %zu: got\n%s", i, got);
-        }
+        assert_that(strstr(got, rows[i].want), "row %zu: got\n%s", i, got);
     }
 }

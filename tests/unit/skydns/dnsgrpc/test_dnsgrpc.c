@@ -65,9 +65,8 @@ UNIT_TEST(test_bodies)
         const struct dnsgrpc_request request = {.path = slice_str(PATH), .body = cases[i].body};
         struct slice query = {NULL, 0};
         struct dnsgrpc_result got = dnsgrpc_call_query(&request, &query);
-        if (got.status != cases[i].status) {
-            fail_msg("case %zu: %d %s", i, (int)got.status, got.message);
-        }
+        assert_that(got.status == cases[i].status, "case %zu: %d %s", i, (int)got.status,
+                    got.message);
         if (got.status == DNSGRPC_OK) {
             assert_true(slice_equal(query, slice_of(QUERY, QUERY_LEN)));
         }
@@ -143,10 +142,8 @@ static void assert_status(const struct h2_reply *reply, const char *status)
     assert_non_null(reply);
     assert_true(h2_replies_has(&reply->head, ":status: 200"));
     assert_true(h2_replies_has(&reply->head, "content-type: application/grpc"));
-    if (!h2_replies_has(&reply->head, status)) {
-        fail_msg("expected %s in %.*s", status, (int)reply->head.len,
-                 (const char *)reply->head.data);
-    }
+    assert_that(h2_replies_has(&reply->head, status), "expected %s in %.*s", status,
+                (int)reply->head.len, (const char *)reply->head.data);
     assert_non_null(memmem(reply->head.data, reply->head.len, "grpc-message: ", 14));
     assert_int_equal(reply->body.len, 0);
     assert_int_equal(reply->trailers.len, 0);

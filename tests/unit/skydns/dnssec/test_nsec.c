@@ -25,9 +25,7 @@
 static struct dname nsec_name_of(const char *text)
 {
     struct dname name;
-    if (!dname_from_text(slice_str(text), &name)) {
-        fail_msg("`%s` refused", text);
-    }
+    assert_that(dname_from_text(slice_str(text), &name), "`%s` refused", text);
     return name;
 }
 
@@ -35,9 +33,8 @@ static void nsec_assert_name(const char *what, const struct dname *got, const ch
 {
     char text[DNAME_TEXT_MAX];
     struct dname wanted = nsec_name_of(want);
-    if (got->len != wanted.len || memcmp(got->wire, wanted.wire, got->len) != 0) {
-        fail_msg("%s: `%s` instead of `%s`", what, dname_to_text(got, text), want);
-    }
+    assert_that(got->len == wanted.len && memcmp(got->wire, wanted.wire, got->len) == 0,
+                "%s: `%s` instead of `%s`", what, dname_to_text(got, text), want);
 }
 
 UNIT_TEST(test_before)
@@ -215,9 +212,8 @@ UNIT_TEST(test_compare)
         for (size_t j = 0; j < ARRAY_LEN(in_order); j++) {
             struct dname a = nsec_name_of(in_order[i]), b = nsec_name_of(in_order[j]);
             int order = nsec_compare(&a, &b);
-            if ((order < 0) != (i < j) || (order > 0) != (i > j)) {
-                fail_msg("`%s` and `%s`: %d", in_order[i], in_order[j], order);
-            }
+            assert_that((order < 0) == (i < j) && (order > 0) == (i > j), "`%s` and `%s`: %d",
+                        in_order[i], in_order[j], order);
         }
     }
 }

@@ -30,9 +30,7 @@ static int signing_key_files_parse(const char *public_text, const char *private_
 static char *signing_key_files_edit(const char *text, const char *from, const char *to)
 {
     const char *at = strstr(text, from);
-    if (!at) {
-        fail_msg("no `%s`", from);
-    }
+    assert_that(at, "no `%s`", from);
     return xasprintf("%.*s%s%s", (int)(at - text), text, to, at + strlen(from));
 }
 
@@ -74,9 +72,8 @@ static void expect_owner(const char *public_text, const char *private_text, cons
     char text[DNAME_TEXT_MAX];
     struct signing_key *key = NULL;
     struct err err = {.code = 0};
-    if (signing_key_files_parse(public_text, private_text, &key, &err)) {
-        fail_msg("%s: %s", public_text, err.msg);
-    }
+    assert_that(!signing_key_files_parse(public_text, private_text, &key, &err), "%s: %s",
+                public_text, err.msg);
     assert_string_equal(dname_to_text(&key->owner, text), owner);
     assert_int_equal(key->ttl_s, ttl_s);
     assert_int_equal(key->rdata_len, 68);

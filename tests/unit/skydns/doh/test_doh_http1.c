@@ -192,9 +192,9 @@ UNIT_TEST_IN(test_refused, open_host, close_host)
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         doh_http1_arrive(host, cases[i].text);
         struct got got = only_reply(host);
-        if (got.status != cases[i].status || (cases[i].line && !head_has(got, cases[i].line))) {
-            fail_msg("case %zu: %u", i, got.status);
-        }
+        assert_that(got.status == cases[i].status &&
+                        (!cases[i].line || head_has(got, cases[i].line)),
+                    "case %zu: %u", i, got.status);
         assert_true(head_has(got, "Content-Type: text/plain; charset=utf-8"));
         assert_true(got.body.len > 0 && got.body.ptr[got.body.len - 1] == '\n');
         assert_false(head_has(got, "Connection: close"));
@@ -229,9 +229,8 @@ UNIT_TEST(test_broken)
         fake_host_open(&host, &doh_protocol);
         doh_http1_arrive(&host, cases[i].text);
         struct got got = only_reply(&host);
-        if (got.status != cases[i].status || host.verdict != STREAM_ENDS) {
-            fail_msg("case %zu: %u", i, got.status);
-        }
+        assert_that(got.status == cases[i].status && host.verdict == STREAM_ENDS, "case %zu: %u", i,
+                    got.status);
         assert_true(head_has(got, "Connection: close"));
         assert_int_equal(host.queries, 0);
         fake_host_close(&host);

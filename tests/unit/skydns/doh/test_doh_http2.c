@@ -89,9 +89,7 @@ UNIT_TEST_IN(test_refused, doh_http2_open_bed, h2_host_close)
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         const struct h2_reply *reply =
             h2_host_ask(bed, cases[i].lines, cases[i].body ? slice_str(cases[i].body) : none);
-        if (!reply || !h2_replies_has(&reply->head, cases[i].line)) {
-            fail_msg("case %zu", i);
-        }
+        assert_that(reply && h2_replies_has(&reply->head, cases[i].line), "case %zu", i);
         assert_true(!cases[i].more || h2_replies_has(&reply->head, cases[i].more));
         assert_int_equal(memmem(reply->head.data, reply->head.len, "allow: ", 7) != NULL,
                          cases[i].more != NULL);

@@ -46,10 +46,9 @@ UNIT_TEST(test_routes)
                                             slice_str(cases[i].type)};
         struct doh_route route;
         unsigned status = doh_request_route(&request, &route);
-        if (status != cases[i].status ||
-            (status == 0 && !slice_equal(route.text, slice_str(cases[i].text)))) {
-            fail_msg("%s %s: %u", cases[i].method, cases[i].target, status);
-        }
+        assert_that(status == cases[i].status &&
+                        (status != 0 || slice_equal(route.text, slice_str(cases[i].text))),
+                    "%s %s: %u", cases[i].method, cases[i].target, status);
         assert_int_equal(route.is_head, strcmp(cases[i].method, "HEAD") == 0);
         assert_int_equal(route.is_in_body, strcmp(cases[i].method, "POST") == 0);
     }
@@ -101,10 +100,10 @@ UNIT_TEST(test_base64url)
         uint8_t out[DOH_TARGET_QUERY_MAX];
         size_t len = 0;
         unsigned status = doh_request_decode(slice_str(cases[i].text), out, &len);
-        if (status != (cases[i].want ? 0 : 400) ||
-            (cases[i].want && !slice_equal(slice_of(out, len), slice_str(cases[i].want)))) {
-            fail_msg("%s: %u, %zu bytes", cases[i].text, status, len);
-        }
+        assert_that(
+            status == (cases[i].want ? 0 : 400) &&
+                (!cases[i].want || slice_equal(slice_of(out, len), slice_str(cases[i].want))),
+            "%s: %u, %zu bytes", cases[i].text, status, len);
     }
 }
 

@@ -31,9 +31,7 @@ UNIT_FIXTURE_MADE(engine_setup(), fixture_free)
 static void engine_want(struct fixture *fixture, const char *question, const char *text)
 {
     const char *got = fixture_ask(fixture, question);
-    if (strcmp(got, text) != 0) {
-        fail_msg("%s\nwant: %s\ngot:  %s", question, text, got);
-    }
+    assert_that(strcmp(got, text) == 0, "%s\nwant: %s\ngot:  %s", question, text, got);
 }
 
 /* `count` addresses at `name`.cluster.local. */
@@ -98,10 +96,9 @@ UNIT_TEST_ON(limits, struct fixture *f)
     engine_put_many(f, "m", 300);
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         const char *got = fixture_ask(f, cases[i].question);
-        if (engine_count_lines(got, "\n= ") != cases[i].answers ||
-            (strstr(got, " tc") != NULL) != cases[i].is_truncated) {
-            fail_msg("%s: want %u answers:\n%s", cases[i].question, cases[i].answers, got);
-        }
+        assert_that(engine_count_lines(got, "\n= ") == cases[i].answers &&
+                        (strstr(got, " tc") != NULL) == cases[i].is_truncated,
+                    "%s: want %u answers:\n%s", cases[i].question, cases[i].answers, got);
     }
 }
 
@@ -214,10 +211,8 @@ UNIT_TEST_ON(incomplete, struct fixture *f)
                 bool is_failed =
                     strncmp(fixture_ask(f, denied[i]), "SERVFAIL qr aa rd ra\n?", 21) == 0 &&
                     engine_count_lines(fixture_ask(f, denied[i]), "\n= ") == 0;
-                if (is_failed != is_incomplete) {
-                    fail_msg("schema %d, incomplete %d, %s: %s", schema, is_incomplete, denied[i],
-                             fixture_ask(f, denied[i]));
-                }
+                assert_that(is_failed == is_incomplete, "schema %d, incomplete %d, %s: %s", schema,
+                            is_incomplete, denied[i], fixture_ask(f, denied[i]));
             }
         }
     }
@@ -294,9 +289,8 @@ UNIT_TEST_ON(no_questions_about_records, struct fixture *f)
         (void)snprintf(start, sizeof(start), "%s qr rd\n?", cases[which].rcode);
         f->store = i % 2 ? store : NULL;
         const char *got = fixture_ask(f, question);
-        if (strncmp(got, start, strlen(start)) != 0 || engine_count_lines(got, "\n") != 1) {
-            fail_msg("%s\nwant: %s\ngot:  %s", question, start, got);
-        }
+        assert_that(strncmp(got, start, strlen(start)) == 0 && engine_count_lines(got, "\n") == 1,
+                    "%s\nwant: %s\ngot:  %s", question, start, got);
     }
     engine_want(f, "web.cluster.local. TYPE127 class=255",
                 "NOERROR qr rd ra\n? web.cluster.local. CLASS255 TYPE127" SOA);
@@ -613,9 +607,8 @@ UNIT_TEST_ON(no_data_at_large_names, struct fixture *f)
     f->is_brief = true;
     for (size_t i = 0; i < ARRAY_LEN(questions); i++) {
         const char *got = fixture_ask(f, questions[i]);
-        if (strncmp(got, OK "\n? ", sizeof(OK "\n? ") - 1) != 0 || !strstr(got, SOA)) {
-            fail_msg("%s: %s", questions[i], got);
-        }
+        assert_that(strncmp(got, OK "\n? ", sizeof(OK "\n? ") - 1) == 0 && strstr(got, SOA),
+                    "%s: %s", questions[i], got);
     }
 }
 
@@ -776,9 +769,7 @@ static unsigned lates_of(struct fixture *f, const char *question, const char *pa
 {
     late_asked = 0;
     const char *got = fixture_ask(f, question);
-    if (!strstr(got, part)) {
-        fail_msg("%s: %s\nlacks %s", question, got, part);
-    }
+    assert_that(strstr(got, part), "%s: %s\nlacks %s", question, got, part);
     return late_asked;
 }
 

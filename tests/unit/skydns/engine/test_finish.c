@@ -79,11 +79,10 @@ UNIT_TEST(test_queries)
             const unsigned gets = gets_over(transport, cases[i].wire, cases[i].len, false);
             bool may_pad =
                 transport == ENGINE_TLS || transport == ENGINE_HTTPS || transport == ENGINE_HTTP;
-            if (((gets & EDNS_ASKS_PADDING) != 0) != (may_pad && cases[i].padding) ||
-                ((gets & EDNS_ASKS_KEEPALIVE) != 0) !=
-                    (transport == ENGINE_TLS && cases[i].keepalive)) {
-                fail_msg("%s: transport %d", cases[i].name, transport);
-            }
+            assert_that(((gets & EDNS_ASKS_PADDING) != 0) == (may_pad && cases[i].padding) &&
+                            ((gets & EDNS_ASKS_KEEPALIVE) != 0) ==
+                                (transport == ENGINE_TLS && cases[i].keepalive),
+                        "%s: transport %d", cases[i].name, transport);
         }
     }
 }

@@ -93,11 +93,10 @@ UNIT_TEST(test_the_rate_is_exact)
             }
             const uint64_t most = (uint64_t)SECONDS * rate->per_s + rate->burst;
             const uint64_t least = (uint64_t)SECONDS * rate->per_s * 98 / 100;
-            if (passed > most || passed < least) {
-                fail_msg("%u/%u, %u clients: %llu passed, expected %llu to %llu", rate->per_s,
-                         rate->burst, clients, (unsigned long long)passed,
-                         (unsigned long long)least, (unsigned long long)most);
-            }
+            assert_that(passed <= most && passed >= least,
+                        "%u/%u, %u clients: %llu passed, expected %llu to %llu", rate->per_s,
+                        rate->burst, clients, (unsigned long long)passed, (unsigned long long)least,
+                        (unsigned long long)most);
             namespace_rate_free(limit);
         }
     }
@@ -141,12 +140,11 @@ static void namespace_rate_check_turns(const struct rate *rate, const struct tur
     unsigned client = 0;
     for (size_t g = 0; g < group_count; g++) {
         for (unsigned i = 0; i < groups[g].count; i++, client++) {
-            if (passed[client] < groups[g].least * SECONDS ||
-                passed[client] > groups[g].most * SECONDS) {
-                fail_msg("%u/%u: client %u wants %u/s and gets %u in %d s, expected %u to %u/s",
-                         rate->per_s, rate->burst, client, groups[g].wants, passed[client], SECONDS,
-                         groups[g].least, groups[g].most);
-            }
+            assert_that(passed[client] >= groups[g].least * SECONDS &&
+                            passed[client] <= groups[g].most * SECONDS,
+                        "%u/%u: client %u wants %u/s and gets %u in %d s, expected %u to %u/s",
+                        rate->per_s, rate->burst, client, groups[g].wants, passed[client], SECONDS,
+                        groups[g].least, groups[g].most);
         }
     }
     namespace_rate_free(limit);

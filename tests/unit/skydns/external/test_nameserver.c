@@ -6,9 +6,7 @@ static struct nameserver external_nameserver_parse(const char *text)
 {
     struct nameserver server;
     struct err err;
-    if (nameserver_parse(text, &server, &err) < 0) {
-        fail_msg("%s", err.msg);
-    }
+    assert_that(nameserver_parse(text, &server, &err) >= 0, "%s", err.msg);
     return server;
 }
 

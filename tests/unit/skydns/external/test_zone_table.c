@@ -62,9 +62,8 @@ UNIT_TEST(test_the_longest_zone)
     };
     struct zone_table *table = zone_table_new(zones, ARRAY_LEN(zones), NULL);
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-        if (strcmp(zone_table_found(table, rows[i].name), rows[i].zone) != 0) {
-            fail_msg("%s is in %s", rows[i].name, zone_table_found(table, rows[i].name));
-        }
+        assert_that(strcmp(zone_table_found(table, rows[i].name), rows[i].zone) == 0, "%s is in %s",
+                    rows[i].name, zone_table_found(table, rows[i].name));
     }
     size_t count;
     const struct forward_zone *items = zone_table_items(table, &count);

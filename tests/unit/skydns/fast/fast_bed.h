@@ -66,12 +66,11 @@ static inline void want_same(const struct bed *b, const char *question, unsigned
                              const struct response *quick, const struct response *slow)
 {
     static char quick_text[DNS_TEXT_MAX], slow_text[DNS_TEXT_MAX];
-    if (slow->len != quick->len || slow->name_len != quick->name_len ||
-        memcmp(quick->bytes, slow->bytes, quick->len) != 0) {
-        fail_msg("seed %lu: %s: `%s`\nfast path:\n%s\nslow path:\n%s\n", seed, b->config, question,
-                 dns_text(quick->bytes, quick->len, quick_text, sizeof(quick_text)),
-                 dns_text(slow->bytes, slow->len, slow_text, sizeof(slow_text)));
-    }
+    assert_that(slow->len == quick->len && slow->name_len == quick->name_len &&
+                    memcmp(quick->bytes, slow->bytes, quick->len) == 0,
+                "seed %lu: %s: `%s`\nfast path:\n%s\nslow path:\n%s\n", seed, b->config, question,
+                dns_text(quick->bytes, quick->len, quick_text, sizeof(quick_text)),
+                dns_text(slow->bytes, slow->len, slow_text, sizeof(slow_text)));
 }
 
 /* For a query whose answer would be signed. */

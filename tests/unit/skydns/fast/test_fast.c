@@ -69,9 +69,8 @@ UNIT_TEST(test_what_is_asked_often)
         for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
             unsigned long before = b.answered;
             compare(&b, rows[i].question, 0);
-            if ((b.answered > before) != rows[i].want) {
-                fail_msg("schema %d: `%s`: not %d", schema, rows[i].question, rows[i].want);
-            }
+            assert_that((b.answered > before) == rows[i].want, "schema %d: `%s`: not %d", schema,
+                        rows[i].question, rows[i].want);
         }
         close_paths(&b);
     }

@@ -84,9 +84,8 @@ UNIT_TEST(test_overrides)
         for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
             unsigned long before = b.answered;
             compare(&b, rows[i].question, 0);
-            if ((b.answered > before) != rows[i].want) {
-                fail_msg("schema %d: `%s`: not %d", schema, rows[i].question, rows[i].want);
-            }
+            assert_that((b.answered > before) == rows[i].want, "schema %d: `%s`: not %d", schema,
+                        rows[i].question, rows[i].want);
         }
         compare(&b, "sub.example.com. A", 0); /* by schema */
         close_paths(&b);

@@ -99,9 +99,7 @@ static inline void bed_parse_flags(struct pages_bed *bed, const char *flags)
         assert_in_range(argc, 1, BED_ARGS_MAX - 1);
         argv[argc++] = word;
     }
-    if (skydns_options_parse(argc, argv, &bed->options, &err) != 0) {
-        fail_msg("%s", err.msg);
-    }
+    assert_that(skydns_options_parse(argc, argv, &bed->options, &err) == 0, "%s", err.msg);
 }
 
 /* Snapshot to start from, if set before bed_start. */
@@ -194,9 +192,7 @@ static inline const struct explanation *bed_explain(struct pages_bed *bed, const
     struct err err;
     const struct explain_query query = {.name = name, .type = type, .client = bed->client};
     int r = explainer_explain(bed->explainer, &query, &x, &err);
-    if (r != 0) {
-        fail_msg("%s %s: %s", name, type ? type : "", err.msg);
-    }
+    assert_that(r == 0, "%s %s: %s", name, type ? type : "", err.msg);
     return x;
 }
 

@@ -15,9 +15,7 @@ static inline json_t *read_json(struct buf *page)
 {
     json_error_t error;
     json_t *json = json_loads(buf_cstr(page), JSON_REJECT_DUPLICATES, &error);
-    if (!json) {
-        fail_msg("%s: %s", error.text, buf_cstr(page));
-    }
+    assert_that(json, "%s: %s", error.text, buf_cstr(page));
     return json;
 }
 

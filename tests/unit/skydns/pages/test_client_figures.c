@@ -168,9 +168,7 @@ static json_t *figures_page(struct figures_bed *bed, bool has_autopath)
     CLEANUP_BUF struct buf page = buf_of(CLIENTS_PAGE_MAX);
     client_figures_write_page(bed->figures, has_autopath, &page);
     json_t *json = json_loads(buf_cstr(&page), JSON_REJECT_DUPLICATES, &error);
-    if (!json) {
-        fail_msg("%s: %s", error.text, buf_cstr(&page));
-    }
+    assert_that(json, "%s: %s", error.text, buf_cstr(&page));
     return json;
 }
 
@@ -217,9 +215,7 @@ static uint64_t figures_sample(const char *metric, const char *ns, const char *r
     (void)snprintf(line, sizeof(line),
                    "skydns_namespace_queries_total{namespace=\"%s\",result=\"%s\"} ", ns, result);
     const char *at = strstr(metric, line);
-    if (!at || sscanf(at + strlen(line), "%llu", &value) != 1) {
-        fail_msg("no %s in %s", line, metric);
-    }
+    assert_that(at && sscanf(at + strlen(line), "%llu", &value) == 1, "no %s in %s", line, metric);
     return value;
 }
 

@@ -122,10 +122,9 @@ UNIT_TEST(test_rules)
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         const struct explanation *x = bed_explain(&bed, rows[i].name, rows[i].type);
         const struct explain_record *record = explain_find_record(x, rows[i].key);
-        if (!record || record->rule != rows[i].rule) {
-            fail_msg("%s %s, %s: rule %d, expected %d", rows[i].name, rows[i].type, rows[i].key,
-                     record ? (int)record->rule : -1, (int)rows[i].rule);
-        }
+        assert_that(record && record->rule == rows[i].rule, "%s %s, %s: rule %d, expected %d",
+                    rows[i].name, rows[i].type, rows[i].key, record ? (int)record->rule : -1,
+                    (int)rows[i].rule);
         assert_int_equal(x->revision, ARRAY_LEN(mixed));
         assert_non_null(x->plan);
     }
@@ -175,10 +174,10 @@ UNIT_TEST(test_schema_of_kubernetes)
         const struct explanation *x = bed_explain(&bed, rows[i].name, rows[i].type);
         const struct explain_record *address = explain_find_record(x, keys[0].key);
         const struct explain_record *port = explain_find_record(x, keys[1].key);
-        if (!address || !port || address->rule != rows[i].address || port->rule != rows[i].port) {
-            fail_msg("%s %s: rules %d, %d", rows[i].name, rows[i].type,
-                     address ? (int)address->rule : -1, port ? (int)port->rule : -1);
-        }
+        assert_that(address && port && address->rule == rows[i].address &&
+                        port->rule == rows[i].port,
+                    "%s %s: rules %d, %d", rows[i].name, rows[i].type,
+                    address ? (int)address->rule : -1, port ? (int)port->rule : -1);
     }
     bed_stop(&bed);
 }

@@ -83,9 +83,7 @@ static void explain_asking_client_expect(struct who_bed *w, const char *client, 
                                          const char *text)
 {
     const char *got = explain_asking_client_page(w, client, name, text[0] == '"');
-    if (!strstr(got, text)) {
-        fail_msg("%s, %s: `%s` is not in\n%s", client, name, text, got);
-    }
+    assert_that(strstr(got, text), "%s, %s: `%s` is not in\n%s", client, name, text, got);
 }
 
 UNIT_TEST(test_identities)

@@ -110,9 +110,7 @@ static void expect_page(const struct explanation *x, const char *part)
 {
     CLEANUP_BUF struct buf page = buf_of(PAGE_MAX);
     explain_page_text(x, &page);
-    if (!strstr(buf_cstr(&page), part)) {
-        fail_msg("`%s` is not in:\n%s", part, buf_cstr(&page));
-    }
+    assert_that(strstr(buf_cstr(&page), part), "`%s` is not in:\n%s", part, buf_cstr(&page));
 }
 
 static void expect_nameserver(const struct explain_external *x, const char *want)

@@ -100,9 +100,8 @@ UNIT_TEST(test_near)
     struct fixture *f = fixture_new(keys, ARRAY_LEN(keys));
     char text[TEXT_MAX];
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-        if (strcmp(near_text(f, rows[i].name, text), rows[i].near) != 0) {
-            fail_msg("%s: `%s`, expected `%s`", rows[i].name, text, rows[i].near);
-        }
+        assert_that(strcmp(near_text(f, rows[i].name, text), rows[i].near) == 0,
+                    "%s: `%s`, expected `%s`", rows[i].name, text, rows[i].near);
     }
     fixture_free(f);
 }

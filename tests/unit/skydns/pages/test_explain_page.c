@@ -53,9 +53,7 @@ static json_t *explain_page_json_of(struct pages *p, const char *name, const cha
 
 static void explain_page_expect(const char *text, const char *part)
 {
-    if (!strstr(text, part)) {
-        fail_msg("`%s` is not in:\n%s", part, text);
-    }
+    assert_that(strstr(text, part), "`%s` is not in:\n%s", part, text);
 }
 
 static const char *string_at(const json_t *object, const char *field)

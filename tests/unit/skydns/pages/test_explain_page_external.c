@@ -82,9 +82,7 @@ static void explain_page_external_expect_text(struct told *t, const char *part)
 {
     buf_clear(&t->page);
     explain_page_text(&t->x, &t->page);
-    if (!strstr(buf_cstr(&t->page), part)) {
-        fail_msg("`%s` is not in:\n%s", part, buf_cstr(&t->page));
-    }
+    assert_that(strstr(buf_cstr(&t->page), part), "`%s` is not in:\n%s", part, buf_cstr(&t->page));
 }
 
 /* The page's fields, without those that all pages have, equal this JSON with ' for ". */
@@ -107,9 +105,7 @@ static void expect_json(struct told *t, const char *want)
     for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
         assert_int_equal(json_object_del(got, others[i]), 0);
     }
-    if (!json_equal(got, wanted)) {
-        fail_msg("%s", buf_cstr(&t->page));
-    }
+    assert_that(json_equal(got, wanted), "%s", buf_cstr(&t->page));
     json_decref(got);
     json_decref(wanted);
 }

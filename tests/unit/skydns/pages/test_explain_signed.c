@@ -68,9 +68,8 @@ static json_t *explain_signed_json_of(struct pages *p, const char *name, const c
 
 static void explain_signed_expect(const char *text, const char *part, bool is_there)
 {
-    if ((strstr(text, part) != NULL) != is_there) {
-        fail_msg("`%s` is%s in:\n%s", part, is_there ? " not" : "", text);
-    }
+    assert_that((strstr(text, part) != NULL) == is_there, "`%s` is%s in:\n%s", part,
+                is_there ? " not" : "", text);
 }
 
 /* Makes the signatures of an RRset of one type, the data in canonical order. */

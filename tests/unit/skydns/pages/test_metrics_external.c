@@ -53,9 +53,7 @@ static void expect_upstream(const struct fixture *f, const char *page, const cha
     (void)snprintf(line, sizeof(line),
                    "\nskydns_%s{zone=\"%s\",address=\"%s\",transport=\"udp\"} %u\n", name, zone,
                    addr_format(&f->upstream_address, address), value); /* fits */
-    if (!strstr(page, line)) {
-        fail_msg("no %s in %s", line, page);
-    }
+    assert_that(strstr(page, line), "no %s in %s", line, page);
 }
 
 static char *external_page(const struct fixture *f, uint64_t *ret_misses)

@@ -45,10 +45,9 @@ static void expect_hint(const struct pages_bed *bed, const char *name, const cha
     char text[DNAME_TEXT_MAX];
     const struct missing_hint hint = hint_of(bed, name, space);
     const char *got = hint.near.len > 0 ? dname_to_text(&hint.near, text) : "";
-    if (strcmp(got, near) != 0 || strcmp(missing_why_text(hint.why), why) != 0) {
-        fail_msg("%s, asked by `%s`: %s `%s`, expected %s `%s`", name, space,
-                 missing_why_text(hint.why), got, why, near);
-    }
+    assert_that(strcmp(got, near) == 0 && strcmp(missing_why_text(hint.why), why) == 0,
+                "%s, asked by `%s`: %s `%s`, expected %s `%s`", name, space,
+                missing_why_text(hint.why), got, why, near);
 }
 
 static void missing_hint_set_up(struct pages_bed *bed)

@@ -164,9 +164,7 @@ UNIT_TEST(test_random_names)
         missing_names_take(bed.names);
     }
     const char *text = shown_text(&bed, &out);
-    if (strncmp(text, wanted, strlen(wanted)) != 0) {
-        fail_msg("%.200s", text);
-    }
+    assert_that(strncmp(text, wanted, strlen(wanted)) == 0, "%.200s", text);
     assert_int_equal(name_samples_dropped(bed.samples), 0);
     test_clock_run();
     missing_stop(&bed);

@@ -168,9 +168,7 @@ static json_t *missing_page_read(struct missing_page_bed *bed)
     }
     missing_page_drop(&reply);
     json_t *json = json_loads(buf_cstr(&page), JSON_REJECT_DUPLICATES, &error);
-    if (!json) {
-        fail_msg("%s: %s", error.text, buf_cstr(&page));
-    }
+    assert_that(json, "%s: %s", error.text, buf_cstr(&page));
     return json;
 }
 

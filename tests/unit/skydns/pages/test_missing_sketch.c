@@ -82,9 +82,8 @@ UNIT_TEST_ON(test_zipf, struct missing_sketch *sketch)
     for (unsigned i = 0; i < TOP; i++) {
         const uint32_t count =
             sketch_entry_count(sketch, "n", i, space_name(i % SPACES, space), TOP + 20);
-        if (count > exact[i] || count + LOST_MAX < exact[i]) {
-            fail_msg("name %u: %u, expected %u", i, count, exact[i]);
-        }
+        assert_that(count <= exact[i] && count + LOST_MAX >= exact[i], "name %u: %u, expected %u",
+                    i, count, exact[i]);
     }
 }
 
@@ -113,10 +112,9 @@ static void real_names_in_flood(unsigned flood, unsigned flood_first, unsigned s
     for (unsigned i = 0; i < REAL; i++) {
         const uint32_t count =
             sketch_entry_count(sketch, "real", i, space_name(i % REAL_SPACES, space), TOP);
-        if (count > ROUNDS || count + 4 < ROUNDS) {
-            fail_msg("real name %u among the first %d: %u samples, expected about %d", i, TOP,
-                     count, ROUNDS);
-        }
+        assert_that(count <= ROUNDS && count + 4 >= ROUNDS,
+                    "real name %u among the first %d: %u samples, expected about %d", i, TOP, count,
+                    ROUNDS);
     }
     missing_sketch_free(sketch);
 }

@@ -101,9 +101,8 @@ UNIT_TEST_ON(test_matches, struct pages_bed *bed)
     char text[TEXT_MAX];
     bed_fill(bed, keys, ARRAY_LEN(keys));
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-        if (strcmp(search_page_found(bed, rows[i].text, text), rows[i].found) != 0) {
-            fail_msg("%s: `%s`, expected `%s`", rows[i].text, text, rows[i].found);
-        }
+        assert_that(strcmp(search_page_found(bed, rows[i].text, text), rows[i].found) == 0,
+                    "%s: `%s`, expected `%s`", rows[i].text, text, rows[i].found);
     }
     assert_non_null(strstr(search_page_found(bed, "", text), "web.cluster.local."));
 }

@@ -43,9 +43,7 @@ static void open_answering(struct pages *p)
         r = answering_open(&p->bed.options, p->bed.publisher, NULL, NULL, NULL, &p->answering,
                            &err);
     }
-    if (r < 0) {
-        fail_msg("%s", err.msg);
-    }
+    assert_that(r >= 0, "%s", err.msg);
 }
 
 static int setup_with(void **state, const char *flags)
@@ -112,9 +110,8 @@ static void pages_status_expect(struct pages *p, const char *target, unsigned st
                                 const char *part)
 {
     struct asked_page asked = http_ask(p->bed.loop, &p->address, target);
-    if (asked.page.status != status || !strstr(asked.page.body, part)) {
-        fail_msg("%s: %u %s", target, asked.page.status, asked.page.body);
-    }
+    assert_that(asked.page.status == status && strstr(asked.page.body, part), "%s: %u %s", target,
+                asked.page.status, asked.page.body);
     asked_page_fini(&asked);
 }
 
@@ -125,9 +122,7 @@ static json_t *status_json_of(struct pages *p, const char *target)
     json_t *json = json_loads(asked.page.body, JSON_REJECT_DUPLICATES, &error);
     assert_int_equal(asked.page.status, 200);
     assert_non_null(strstr(asked.response.type, "application/json"));
-    if (!json) {
-        fail_msg("%s: %s", target, error.text);
-    }
+    assert_that(json, "%s: %s", target, error.text);
     asked_page_fini(&asked);
     return json;
 }
@@ -203,10 +198,10 @@ static void expect_strict(struct pages *p)
     struct asked_page asked = http_ask(p->bed.loop, &p->address, "/readiness?strict");
     int age_s = 0, end = 0;
     assert_int_equal(asked.page.status, 503);
-    if (sscanf(asked.page.body, "answers from a snapshot of %ds ago\n%n", &age_s, &end) != 1 ||
-        end == 0 || asked.page.body[end] || age_s < 12 || age_s > 59) {
-        fail_msg("%s", asked.page.body);
-    }
+    assert_that(sscanf(asked.page.body, "answers from a snapshot of %ds ago\n%n", &age_s, &end) ==
+                        1 &&
+                    end != 0 && !asked.page.body[end] && age_s >= 12 && age_s <= 59,
+                "%s", asked.page.body);
     asked_page_fini(&asked);
 }
 
@@ -390,9 +385,7 @@ UNIT_TEST_ON(test_cache, struct pages *p)
                            : json_pack("{ss ss si}", "key", "/skydns/local/cluster/web", "host",
                                        "10.0.0.1", "revision", 1);
         assert_non_null(want);
-        if (!json_equal(record, want)) {
-            fail_msg("%s", json_dumps(record, 0));
-        }
+        assert_that(json_equal(record, want), "%s", json_dumps(record, 0));
         json_decref(want);
     }
     const json_t *broken = json_object_get(json, "broken");
@@ -594,9 +587,7 @@ static int64_t status_certificate_ends(const void *certificate)
 static void expect_none(struct pages *p, const char *target, const char *part)
 {
     struct asked_page asked = http_ask(p->bed.loop, &p->address, target);
-    if (strstr(asked.page.body, part)) {
-        fail_msg("%s has %s: %s", target, part, asked.page.body);
-    }
+    assert_that(!strstr(asked.page.body, part), "%s has %s: %s", target, part, asked.page.body);
     asked_page_fini(&asked);
 }
 
@@ -728,9 +719,7 @@ static json_t *figures_of(struct pages *p)
     skydns_live_figures_write(&p->sources, &top, &line);
     assert_null(strchr(buf_cstr(&line), '\n'));
     json_t *figures = json_loads(buf_cstr(&line), JSON_REJECT_DUPLICATES, &error);
-    if (!figures) {
-        fail_msg("%s in %s", error.text, buf_cstr(&line));
-    }
+    assert_that(figures, "%s in %s", error.text, buf_cstr(&line));
     return figures;
 }
 

@@ -18,9 +18,7 @@ static void top_names_expect(const struct top_names *top, const char *begin)
     CLEANUP_BUF struct buf out = buf_of(64 * 1024);
     top_names_write(top, &out);
     const char *text = buf_cstr(&out) + strlen("\"top\":");
-    if (strncmp(text, begin, strlen(begin)) != 0) {
-        fail_msg("%s", text);
-    }
+    assert_that(strncmp(text, begin, strlen(begin)) == 0, "%s", text);
 }
 
 UNIT_TEST(test_in_order)

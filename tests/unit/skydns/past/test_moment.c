@@ -26,11 +26,10 @@ UNIT_TEST(test_forms)
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         struct moment moment;
         struct err err = {0};
-        if (moment_parse(cases[i].text, now_ms, &moment, &err) != 0 ||
-            moment.revision != cases[i].revision ||
-            moment.time_ms != (cases[i].revision ? 0 : now_ms - cases[i].before_ms)) {
-            fail_msg("%s: %s", cases[i].text, err.msg);
-        }
+        assert_that(moment_parse(cases[i].text, now_ms, &moment, &err) == 0 &&
+                        moment.revision == cases[i].revision &&
+                        moment.time_ms == (cases[i].revision ? 0 : now_ms - cases[i].before_ms),
+                    "%s: %s", cases[i].text, err.msg);
     }
 }
 

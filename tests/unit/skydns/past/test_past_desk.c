@@ -128,9 +128,8 @@ static json_t *ask_past(struct past_bed *bed, unsigned status, const char *path,
     (void)snprintf(end, number ? sizeof(end) : 1, "%" PRId64, number);
     (void)snprintf(target, sizeof(target), "%s%s", path, end); /* has room */
     struct asked_page asked = http_ask(bed->loop, &bed->address, target);
-    if (asked.page.status != status || (text && !strstr(asked.page.body, text))) {
-        fail_msg("%s: %u %s", target, asked.page.status, asked.page.body);
-    }
+    assert_that(asked.page.status == status && (!text || strstr(asked.page.body, text)),
+                "%s: %u %s", target, asked.page.status, asked.page.body);
     json_t *json = json_loads(asked.page.body, 0, NULL);
     asked_page_fini(&asked);
     return json;

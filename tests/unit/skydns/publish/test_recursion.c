@@ -61,9 +61,8 @@ UNIT_TEST(test_clients)
         struct err err = {0};
         struct addr client = recursion_client_of(rows[i].client);
         assert_int_equal(recursion_init(&recursion, rows[i].list, &err), 0);
-        if (recursion_allows(&recursion, &client, 1) != rows[i].want) {
-            fail_msg("`%s`, client %s: not %d", rows[i].list, rows[i].client, rows[i].want);
-        }
+        assert_that(recursion_allows(&recursion, &client, 1) == rows[i].want,
+                    "`%s`, client %s: not %d", rows[i].list, rows[i].client, rows[i].want);
     }
 }
 
@@ -77,9 +76,7 @@ UNIT_TEST(test_refused_lists)
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         struct recursion recursion;
         struct err err = {0};
-        if (recursion_init(&recursion, rows[i], &err) == 0) {
-            fail_msg("`%s` was accepted", rows[i]);
-        }
+        assert_that(recursion_init(&recursion, rows[i], &err) != 0, "`%s` was accepted", rows[i]);
         assert_non_null(strstr(err.msg, rows[i]));
     }
 }

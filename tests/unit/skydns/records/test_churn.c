@@ -232,9 +232,7 @@ UNIT_TEST(test_every_answer_is_right)
     atomic_store(&is_over, true);
     for (int i = 0; i < THREADS; i++) {
         assert_int_equal(pthread_join(askers[i].thread, NULL), 0);
-        if (askers[i].problem) {
-            fail_msg("%s", askers[i].problem);
-        }
+        assert_that(!askers[i].problem, "%s", askers[i].problem);
         engine_free(askers[i].engine);
     }
     assert_false(publisher_reclaim(f.publisher));

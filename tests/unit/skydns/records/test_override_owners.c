@@ -57,9 +57,7 @@ UNIT_TEST(test_owners)
         const struct dname name = name_at(cases[i].name);
         struct override_found found;
         const bool is_found = overrides_find(store, &name, &found);
-        if (is_found != (cases[i].owner != NULL)) {
-            fail_msg("%s: found: %d", cases[i].name, is_found);
-        }
+        assert_that(is_found == (cases[i].owner != NULL), "%s: found: %d", cases[i].name, is_found);
         if (is_found) {
             const struct dname right = name_at(cases[i].owner);
             struct dname place;

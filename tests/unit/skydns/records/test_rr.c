@@ -74,10 +74,8 @@ static void check_pairs(size_t fillers)
         rr_list_add(&list, &pairs[i].first);
         rr_list_add(&list, &pairs[i].second);
         size_t want = fillers + (pairs[i].is_duplicate ? 1 : 2);
-        if (list.count != want) {
-            fail_msg("%s, after %zu: want %zu records, got %zu", pairs[i].name, fillers, want,
-                     list.count);
-        }
+        assert_that(list.count == want, "%s, after %zu: want %zu records, got %zu", pairs[i].name,
+                    fillers, want, list.count);
         if (pairs[i].is_duplicate) {
             assert_int_equal(list.items[fillers].ttl_s, 5);
             assert_true(slice_equal(list.items[fillers].data, pairs[i].second.data));

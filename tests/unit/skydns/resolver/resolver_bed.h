@@ -231,9 +231,7 @@ static inline int open_servers(struct fixture *f)
             r = udp_server_new(&udp_config, &f->udp[i], &err);
         }
     }
-    if (r < 0 && r != -EADDRINUSE) {
-        fail_msg("%s", err.msg);
-    }
+    assert_that(r >= 0 || r == -EADDRINUSE, "%s", err.msg);
     return r;
 }
 

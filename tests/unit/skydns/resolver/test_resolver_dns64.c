@@ -185,9 +185,8 @@ UNIT_TEST_ON(test_what_upstream_says, struct fixture *f)
             (void)say_as_upstream(f, "www.test.", row->ipv6, row->ipv4);
         }
         const char *got = response_text(fd, tcp);
-        if (strncmp(got, row->want, strlen(row->want)) != 0) {
-            fail_msg("row %u, %s: got\n%s\nwant\n%s", i / 2, tcp ? "TCP" : "UDP", got, row->want);
-        }
+        assert_that(strncmp(got, row->want, strlen(row->want)) == 0,
+                    "row %u, %s: got\n%s\nwant\n%s", i / 2, tcp ? "TCP" : "UDP", got, row->want);
         assert_no_more_questions(f);
         close(fd);
     }

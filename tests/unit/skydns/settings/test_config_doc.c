@@ -96,9 +96,8 @@ UNIT_TEST(test_fields)
         struct config_doc_report report;
         struct err err = {0};
         char text[1024];
-        if (config_doc_apply(slice_str(rows[i].json), &o, &report, &err) < 0) {
-            fail_msg("%s: %s", rows[i].json, err.msg);
-        }
+        assert_that(config_doc_apply(slice_str(rows[i].json), &o, &report, &err) >= 0, "%s: %s",
+                    rows[i].json, err.msg);
         assert_string_equal(config_doc_text_of(&o, text), rows[i].want);
         assert_int_equal(report.ignored_count, 0);
     }
@@ -142,13 +141,11 @@ UNIT_TEST(test_refused)
         struct config_doc_report report;
         struct err err = {0};
         char text[1024];
-        if (config_doc_apply(slice_str(rows[i].json), &o, &report, &err) == 0) {
-            fail_msg("%s: accepted", rows[i].json);
-        }
+        assert_that(config_doc_apply(slice_str(rows[i].json), &o, &report, &err) != 0,
+                    "%s: accepted", rows[i].json);
         for (size_t k = 0; k < ARRAY_LEN(rows[i].says); k++) {
-            if (!strstr(err.msg, rows[i].says[k])) {
-                fail_msg("%s: `%s` does not say `%s`", rows[i].json, err.msg, rows[i].says[k]);
-            }
+            assert_that(strstr(err.msg, rows[i].says[k]), "%s: `%s` does not say `%s`",
+                        rows[i].json, err.msg, rows[i].says[k]);
         }
         assert_string_equal(config_doc_text_of(&o, text), FLAGS);
     }
@@ -255,9 +252,8 @@ UNIT_TEST(test_client_fields)
     };
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         const char *got = config_doc_clients_text(rows[i].json);
-        if (strncmp(got, rows[i].want, strlen(rows[i].want)) != 0) {
-            fail_msg("%s: `%s`, expected `%s`", rows[i].json, got, rows[i].want);
-        }
+        assert_that(strncmp(got, rows[i].want, strlen(rows[i].want)) == 0,
+                    "%s: `%s`, expected `%s`", rows[i].json, got, rows[i].want);
     }
 }
 
@@ -326,9 +322,8 @@ UNIT_TEST(test_external_fields)
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         struct err err;
         const char *got = config_doc_external_text(rows[i].json, "a.test=10.0.0.1", &err);
-        if (strncmp(got, rows[i].want, strlen(rows[i].want)) != 0) {
-            fail_msg("%s: `%s`, expected `%s`", rows[i].json, got, rows[i].want);
-        }
+        assert_that(strncmp(got, rows[i].want, strlen(rows[i].want)) == 0,
+                    "%s: `%s`, expected `%s`", rows[i].json, got, rows[i].want);
     }
 }
 
@@ -352,11 +347,11 @@ UNIT_TEST(test_snapshot_fields)
         struct config_doc_report report;
         struct err err = {0};
         int r = config_doc_apply(slice_str(rows[i].json), &o, &report, &err);
-        if ((r < 0) != (rows[i].refused != NULL) || (r < 0 && !strstr(err.msg, rows[i].refused)) ||
-            o.snapshot_interval_ms != rows[i].interval_s * 1000 ||
-            o.snapshot_max_ms != rows[i].max_s * 1000) {
-            fail_msg("%s: %d %s", rows[i].json, r, err.msg);
-        }
+        assert_that((r < 0) == (rows[i].refused != NULL) &&
+                        (r >= 0 || strstr(err.msg, rows[i].refused)) &&
+                        o.snapshot_interval_ms == rows[i].interval_s * 1000 &&
+                        o.snapshot_max_ms == rows[i].max_s * 1000,
+                    "%s: %d %s", rows[i].json, r, err.msg);
     }
 }
 

@@ -65,9 +65,8 @@ static void option_names_check(const struct row *rows, size_t count, text_fn sho
             assert_int_equal(err.code, ERR_USAGE);
             buf_append_str(&text, err.msg);
         }
-        if (strcmp(buf_cstr(&text), rows[i].want) != 0) {
-            fail_msg("%s: `%s`, expected `%s`", rows[i].flags[0], buf_cstr(&text), rows[i].want);
-        }
+        assert_that(strcmp(buf_cstr(&text), rows[i].want) == 0, "%s: `%s`, expected `%s`",
+                    rows[i].flags[0], buf_cstr(&text), rows[i].want);
     }
 }
 

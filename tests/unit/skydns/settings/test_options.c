@@ -231,9 +231,7 @@ UNIT_TEST_IN(test_dnssec_owners, clear_environment, NULL)
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         struct dname owner;
         assert_true(option_lower_name(rows[i].owner, &owner));
-        if (option_dnssec_is_zone(&o, &owner) != rows[i].is_zone) {
-            fail_msg("%s", rows[i].owner);
-        }
+        assert_that(option_dnssec_is_zone(&o, &owner) == rows[i].is_zone, "%s", rows[i].owner);
     }
 }
 
@@ -399,9 +397,7 @@ UNIT_TEST_IN(test_listeners, clear_environment, NULL)
         struct err err = {0};
         const char *args[ARGS_MAX] = {rows[i].addr, "-cert=/c", "-key=/k", "-client-ca=/a",
                                       "-tls-ticket-keys=/t"};
-        if (settings_options_parse(args, &o, &err) != 0) {
-            fail_msg("%s: %s", rows[i].addr, err.msg);
-        }
+        assert_that(settings_options_parse(args, &o, &err) == 0, "%s: %s", rows[i].addr, err.msg);
         assert_string_equal(listeners_text(&o), rows[i].want);
         assert_string_equal(o.cert, "/c");
         assert_string_equal(o.key, "/k");
@@ -467,9 +463,7 @@ UNIT_TEST_IN(test_clients, clear_environment, NULL)
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         struct options o;
         struct err err = {0};
-        if (settings_options_parse(rows[i].args, &o, &err) != 0) {
-            fail_msg("row %zu: %s", i, err.msg);
-        }
+        assert_that(settings_options_parse(rows[i].args, &o, &err) == 0, "row %zu: %s", i, err.msg);
         assert_string_equal(options_clients_text(&o), rows[i].want);
     }
 }
@@ -660,9 +654,8 @@ UNIT_TEST_IN(test_refused, clear_environment, NULL)
         const char *args[ARGS_MAX] = {rows[i].arg};
         assert_int_equal(settings_options_parse(args, &o, &err), ERR_USAGE);
         for (size_t k = 0; k < ARRAY_LEN(rows[i].says); k++) {
-            if (!strstr(err.msg, rows[i].says[k])) {
-                fail_msg("%s: `%s` does not say `%s`", rows[i].arg, err.msg, rows[i].says[k]);
-            }
+            assert_that(strstr(err.msg, rows[i].says[k]), "%s: `%s` does not say `%s`", rows[i].arg,
+                        err.msg, rows[i].says[k]);
         }
     }
 }

@@ -71,9 +71,7 @@ UNIT_TEST(test_files)
         set += *files->paths[i] != '\0';
     }
     for (size_t i = 0; i < ARRAY_LEN(named); i++) {
-        if (start_has_file(files, named[i]) != 1) {
-            fail_msg("%s", named[i]);
-        }
+        assert_that(start_has_file(files, named[i]) == 1, "%s", named[i]);
     }
     assert_int_equal(set, ARRAY_LEN(named));
     option_files_free(files);
@@ -174,8 +172,7 @@ UNIT_TEST(test_flags_together)
         struct start_line line;
         start_parse(&line, lines[i].flags);
         assert_int_equal(line.result, ERR_USAGE);
-        if (strncmp(line.err.msg, lines[i].message, strlen(lines[i].message)) != 0) {
-            fail_msg("%s: %s", lines[i].flags, line.err.msg);
-        }
+        assert_that(strncmp(line.err.msg, lines[i].message, strlen(lines[i].message)) == 0,
+                    "%s: %s", lines[i].flags, line.err.msg);
     }
 }

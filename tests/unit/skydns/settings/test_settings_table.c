@@ -23,9 +23,7 @@ static struct options options_of(const char *const *args, int count)
         memcpy(strings[i], args[i], strlen(args[i]) + 1);
         argv[i] = strings[i];
     }
-    if (skydns_options_parse(count, argv, &o, &err) != 0) {
-        fail_msg("%s", err.msg);
-    }
+    assert_that(skydns_options_parse(count, argv, &o, &err) == 0, "%s", err.msg);
     return o;
 }
 
@@ -83,28 +81,23 @@ static void assert_row_is_whole(const struct setting *setting)
     const char *name = setting->flag ? setting->flag : setting->field;
     bool is_number = setting->kind <= SETTING_CHOICE;
     assert_non_null(name);
-    if (!setting->flag != !setting->help) {
-        fail_msg("%s: expected help if and only if there is a flag", name);
-    }
-    if ((!setting->parse && !setting->list) != (setting->kind != SETTING_PARSED)) {
-        fail_msg("%s: expected a parser if and only if it is a parsed text", name);
-    }
-    if (setting->field && !is_number && !setting->show && !setting->list) {
-        fail_msg("%s: expected how to show it, for the log of changes", name);
-    }
-    if (setting->field && (setting->kind == SETTING_NUMBER || setting->kind == SETTING_DURATION) &&
-        setting->max == 0 && setting->field_max == 0) {
-        fail_msg("%s: expected the largest number of the field", name);
-    }
-    if (setting->field && !is_number && setting->kind != SETTING_PARSED) {
-        fail_msg("%s: expected a kind that a document can set", name);
-    }
-    if (!setting->choices != (setting->kind != SETTING_CHOICE)) {
-        fail_msg("%s: expected choices if and only if it is one", name);
-    }
-    if (setting->kind == SETTING_DURATION && setting->unit_ms != 1 && setting->unit_ms != 1000) {
-        fail_msg("%s: expected a unit", name);
-    }
+    assert_that(!setting->flag == !setting->help,
+                "%s: expected help if and only if there is a flag", name);
+    assert_that((!setting->parse && !setting->list) == (setting->kind != SETTING_PARSED),
+                "%s: expected a parser if and only if it is a parsed text", name);
+    assert_that(!setting->field || is_number || setting->show || setting->list,
+                "%s: expected how to show it, for the log of changes", name);
+    assert_that(!setting->field ||
+                    (setting->kind != SETTING_NUMBER && setting->kind != SETTING_DURATION) ||
+                    setting->max != 0 || setting->field_max != 0,
+                "%s: expected the largest number of the field", name);
+    assert_that(!setting->field || is_number || setting->kind == SETTING_PARSED,
+                "%s: expected a kind that a document can set", name);
+    assert_that(!setting->choices == (setting->kind != SETTING_CHOICE),
+                "%s: expected choices if and only if it is one", name);
+    assert_that(setting->kind != SETTING_DURATION || setting->unit_ms == 1 ||
+                    setting->unit_ms == 1000,
+                "%s: expected a unit", name);
     if (is_number) {
         const struct options o = flags_by_default();
         int64_t number = setting_default_number(setting, &o);
@@ -181,9 +174,8 @@ UNIT_TEST(test_empty_fields)
         setting_show(setting, &want, &now);
         assert_string_not_equal(buf_cstr(&was), buf_cstr(&now)); /* flags_all_changed() has it */
         write_empty(setting, &json);
-        if (config_doc_apply(buf_slice(&json), &o, &report, &err) < 0) {
-            fail_msg("%s: %s", buf_cstr(&json), err.msg);
-        }
+        assert_that(config_doc_apply(buf_slice(&json), &o, &report, &err) >= 0, "%s: %s",
+                    buf_cstr(&json), err.msg);
         buf_clear(&was);
         setting_show(setting, &o, &was);
         assert_string_equal(buf_cstr(&was), buf_cstr(&now));

@@ -105,10 +105,9 @@ static struct signing_key *signed_new_key(const char *owner, bool is_sep,
     assert_non_null(data);
     char *text =
         xasprintf("%s IN DNSKEY %u %s", owner, is_sep ? 257U : 256U, data + strlen("DNSKEY 257 "));
-    if (signing_key_parse(slice_str(text), slice_str(sample_keys[sample].private_text), &key,
-                          &err) != 0) {
-        fail_msg("%s: %s", text, err.msg);
-    }
+    assert_that(signing_key_parse(slice_str(text), slice_str(sample_keys[sample].private_text),
+                                  &key, &err) == 0,
+                "%s: %s", text, err.msg);
     free(text);
     return key;
 }
@@ -129,9 +128,8 @@ static void signed_add_key(struct bed *bed, struct signing_key *key)
 static void signed_use_keys(struct bed *bed)
 {
     struct err err;
-    if (dnssec_new(bed->check.keys, bed->check.key_count, 10000, &bed->dnssec, &err) != 0) {
-        fail_msg("%s", err.msg);
-    }
+    assert_that(dnssec_new(bed->check.keys, bed->check.key_count, 10000, &bed->dnssec, &err) == 0,
+                "%s", err.msg);
     bed->f->config.dnssec = bed->dnssec;
 }
 
@@ -229,9 +227,7 @@ static void want_signed(struct bed *bed, const char *question)
     const char *text = fixture_ask(f, question);
     const char *error =
         f->verdict == ENGINE_REPLY ? signed_check(&bed->check, f->reply, f->reply_len) : NULL;
-    if (error || strncmp(text, "malformed", 9) == 0) {
-        fail_msg("%s: %s\n%s", question, error, text);
-    }
+    assert_that(!error && strncmp(text, "malformed", 9) != 0, "%s: %s\n%s", question, error, text);
 }
 
 /* One question in all ways. */

@@ -46,9 +46,7 @@ static const char *signed_clients_ask(struct bed *b, const char *question)
     const char *text = fixture_ask(f, question);
     assert_int_equal(f->verdict, ENGINE_REPLY);
     const char *error = signed_check(&b->check, f->reply, f->reply_len);
-    if (error) {
-        fail_msg("%s: %s\n%s", question, error, text);
-    }
+    assert_that(!error, "%s: %s\n%s", question, error, text);
     return text;
 }
 

@@ -227,10 +227,8 @@ UNIT_TEST(test_bitmap_is_what_answers)
             if (listed_types(&w, name, listed)) {
                 compared++;
                 want_types(&w, name, wanted);
-                if (strcmp(listed, wanted) != 0) {
-                    fail_msg("seed %lu: %s: listed `%s`, answered `%s`", seed, name, listed,
-                             wanted);
-                }
+                assert_that(strcmp(listed, wanted) == 0, "seed %lu: %s: listed `%s`, answered `%s`",
+                            seed, name, listed, wanted);
             }
         }
         free_world(&w);

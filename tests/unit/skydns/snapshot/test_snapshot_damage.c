@@ -78,9 +78,8 @@ UNIT_TEST(test_flips)
     for (unsigned i = 0; i < FLIPS; i++) {
         uint64_t bit = snapshot_damage_random_next() % (bytes.len * 8);
         snapshot_damage_flip(&bytes, bit);
-        if (snapshot_damage_decode(buf_slice(&bytes)) == 0) {
-            fail_msg("bit %" PRIu64 " flipped, and not seen", bit);
-        }
+        assert_that(snapshot_damage_decode(buf_slice(&bytes)) != 0,
+                    "bit %" PRIu64 " flipped, and not seen", bit);
         snapshot_damage_flip(&bytes, bit);
     }
     assert_int_equal(snapshot_damage_decode(buf_slice(&bytes)), 0);
@@ -92,9 +91,8 @@ static void check_cut(const struct buf *bytes, size_t len)
     uint8_t *copy = malloc(len);
     assert_true(copy || len == 0);
     memcpy(copy, bytes->data, len);
-    if (snapshot_damage_decode(slice_of(copy, len)) == 0) {
-        fail_msg("cut after %zu of %zu bytes, and not seen", len, bytes->len);
-    }
+    assert_that(snapshot_damage_decode(slice_of(copy, len)) != 0,
+                "cut after %zu of %zu bytes, and not seen", len, bytes->len);
     free(copy);
 }
 

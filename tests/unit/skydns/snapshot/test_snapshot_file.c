@@ -75,9 +75,7 @@ static int64_t revision_at(const char *path)
     struct snapshot_content content;
     struct err err = {0};
     int r = snapshot_file_read(path, &content, &err);
-    if (r != 0) {
-        fail_msg("%d %s", r, err.msg);
-    }
+    assert_that(r == 0, "%d %s", r, err.msg);
     int64_t revision = content.header.revision;
     snapshot_content_fini(&content);
     return revision;
@@ -276,9 +274,7 @@ UNIT_TEST_ON(test_odd_temporary, struct bed *bed)
         const struct snapshot_file_write write = {.path = bed->file, .image = &bed->small};
         struct stat st;
         assert_int_equal(makers[i](bed), 0);
-        if (snapshot_file_write(&write, &bytes, &err) != 0) {
-            fail_msg("%u: %s", i, err.msg);
-        }
+        assert_that(snapshot_file_write(&write, &bytes, &err) == 0, "%u: %s", i, err.msg);
         assert_int_equal(revision_at(bed->file), 1);
         assert_int_equal(stat(bed->other, &st), 0);
         assert_int_equal(st.st_mode, S_IFREG | 0644);

@@ -32,9 +32,7 @@ static void snapshot_format_check_round_trip(const struct snapshot_image *image)
     snapshots_encode(image, NOW_S, &bytes);
     snapshots_describe_image(image, &before);
     struct snapshot_now now = the_same_moment(image);
-    if (snapshots_decode(buf_slice(&bytes), &now, &content, &err) != 0) {
-        fail_msg("%s", err.msg);
-    }
+    assert_that(snapshots_decode(buf_slice(&bytes), &now, &content, &err) == 0, "%s", err.msg);
     assert_int_equal(content.bytes, bytes.len);
     snapshots_describe_content(&content, &after);
     assert_string_equal(buf_cstr(&after), buf_cstr(&before));
@@ -362,9 +360,8 @@ UNIT_TEST(test_refusals)
         draft_bytes(&drafts[i], &bytes);
         int r = snapshots_decode(buf_slice(&bytes), &now, &content, &err);
         const char *reason = drafts[i].reason;
-        if (r != (reason ? ERR_SYNTAX : 0) || (reason && !strstr(err.msg, reason))) {
-            fail_msg("draft %zu: %d, %s", i, r, err.msg);
-        }
+        assert_that(r == (reason ? ERR_SYNTAX : 0) && (!reason || strstr(err.msg, reason)),
+                    "draft %zu: %d, %s", i, r, err.msg);
         if (r == 0) {
             assert_int_equal(content.records, drafts[i].drafted);
             snapshot_content_fini(&content);

@@ -92,9 +92,7 @@ static void snapshot_processes_check_file(const struct bed *bed)
 {
     struct snapshot_content content;
     struct err err = {0};
-    if (snapshot_file_read(bed->file, &content, &err) != 0) {
-        fail_msg("%s", err.msg);
-    }
+    assert_that(snapshot_file_read(bed->file, &content, &err) == 0, "%s", err.msg);
     int64_t version = content.header.revision - 1;
     assert_in_range(version, 0, VERSIONS - 1);
     assert_int_equal(content.records, services_of((unsigned)version) * KEYS_PER_SERVICE);

@@ -170,9 +170,7 @@ static inline struct tcp_bed *tcp_bed_new(const struct tcp_bed_limits *limits)
         config.handshake_ms = limits->handshake_ms;
         r = tcp_server_new(&config, &bed->server, &err);
     }
-    if (r < 0) {
-        fail_msg("no server: %s", err.msg);
-    }
+    assert_that(r >= 0, "no server: %s", err.msg);
     ev_timer_init(&bed->guard, on_guard, TIMEOUT_S, TIMEOUT_S);
     ev_timer_start(bed->loop, &bed->guard);
     return bed;

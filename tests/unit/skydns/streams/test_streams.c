@@ -28,9 +28,7 @@ static void listen_somewhere(struct addr *ret_address, enum engine_transport tra
         *ret_address = loopback_addr(loopback_free_port());
         r = listen_tcp(ret_address, false, ret_socket, &err);
     }
-    if (r < 0) {
-        fail_msg("%s", err.msg);
-    }
+    assert_that(r >= 0, "%s", err.msg);
     ret_socket->transport = transport;
 }
 
@@ -53,9 +51,7 @@ static struct streams_bed *streams_setup_with(struct tls_server *tls)
                                           .reader = publisher_reader_new(b->f->publisher),
                                           .resolver = b->f->resolver,
                                           .want_skydns_metrics = true};
-    if (streams_new(&config, &b->streams, &err) < 0) {
-        fail_msg("%s", err.msg);
-    }
+    assert_that(streams_new(&config, &b->streams, &err) >= 0, "%s", err.msg);
     start_threads(b->f);
     assert_int_equal(streams_start(b->streams, &err), 0);
     return b;

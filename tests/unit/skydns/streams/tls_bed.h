@@ -35,10 +35,9 @@ static inline int make_certificates(void **state)
     path_of("server.key", key_file);
     const struct tls_server_files server = {.cert = cert_file, .key = key_file};
     const struct tls_files client = {.ca = ca_file};
-    if (tls_server_new(&server, &tls_server, &err) < 0 ||
-        tls_client_new(&client, &tls_client, &err) < 0) {
-        fail_msg("%s", err.msg);
-    }
+    assert_that(tls_server_new(&server, &tls_server, &err) >= 0 &&
+                    tls_client_new(&client, &tls_client, &err) >= 0,
+                "%s", err.msg);
     (void)signal(SIGPIPE, SIG_IGN);
     return 0;
 }

@@ -363,9 +363,7 @@ static void end_saved(struct fixture *f, struct snapshot_content *ret_content)
 static void store_sync_etcd_start_saved(struct fixture *f, struct snapshot_content *content)
 {
     struct err err;
-    if (!store_sync_can_start(content, &err)) {
-        fail_msg("%s", err.msg);
-    }
+    assert_that(store_sync_can_start(content, &err), "%s", err.msg);
     start_from(f, content);
     snapshot_content_fini(content);
     assert_string_equal(store_sync_etcd_address(f, "stays.test"), "10.0.0.1");

@@ -285,9 +285,7 @@ UNIT_TEST_ON(test_keys_of_no_use, struct fixture *f)
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         char want[256];
         (void)snprintf(want, sizeof(want), "/skydns/%s: %s", rows[i].key, rows[i].reason);
-        if (!strstr(reasons.text, want)) {
-            fail_msg("no `%s` in: %s", want, reasons.text);
-        }
+        assert_that(strstr(reasons.text, want), "no `%s` in: %s", want, reasons.text);
         (void)snprintf(want, sizeof(want), "cannot be used key=/skydns/%s ", rows[i].key);
         if (log_occurrences(log, want) != 1) { /* however often they are read */
             fail_msg("not one `%s` in: %s", want, log);

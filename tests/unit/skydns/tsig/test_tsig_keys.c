@@ -68,9 +68,7 @@ UNIT_TEST(refuses)
         struct tsig_keys *keys;
         struct err err;
         assert_int_not_equal(tsig_keys_parse(slice_str(cases[i].text), &keys, &err), 0);
-        if (!strstr(err.msg, cases[i].why)) {
-            fail_msg("`%s`: %s", cases[i].text, err.msg);
-        }
+        assert_that(strstr(err.msg, cases[i].why), "`%s`: %s", cases[i].text, err.msg);
         assert_null(strstr(err.msg, "MIHm"));
     }
 }

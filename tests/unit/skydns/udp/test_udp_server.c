@@ -48,10 +48,9 @@ static struct udp_server *server_new(const char *ip, struct addr *ret_address)
     }
     struct listen_socket socket;
     const struct udp_server_config config = {&socket, REPLY_MAX};
-    if (r < 0 || listen_udp(ret_address, false, &socket, &err) < 0 ||
-        udp_server_new(&config, &server, &err) < 0) {
-        fail_msg("no server: %s", err.msg);
-    }
+    assert_that(r >= 0 && listen_udp(ret_address, false, &socket, &err) >= 0 &&
+                    udp_server_new(&config, &server, &err) >= 0,
+                "no server: %s", err.msg);
     return server;
 }
 

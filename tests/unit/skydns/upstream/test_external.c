@@ -256,10 +256,9 @@ UNIT_TEST(test_replies)
         }
         external_read_reply(&result, &question, &r);
         external_describe(&result.answer, got, sizeof(got));
-        if (result.outcome != rows[i].outcome || strcmp(got, rows[i].want) != 0) {
-            fail_msg("%s: want %s `%s`, got %s `%s`", rows[i].name, outcomes[rows[i].outcome],
-                     rows[i].want, outcomes[result.outcome], got);
-        }
+        assert_that(result.outcome == rows[i].outcome && strcmp(got, rows[i].want) == 0,
+                    "%s: want %s `%s`, got %s `%s`", rows[i].name, outcomes[rows[i].outcome],
+                    rows[i].want, outcomes[result.outcome], got);
         result_free(&result);
         /* A reply cut off anywhere is a failure. */
         for (size_t len = 0; len < r.w.pos; len++) {

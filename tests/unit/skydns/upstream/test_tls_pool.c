@@ -206,9 +206,7 @@ static void tls_pool_setup(struct bed *bed)
     (void)snprintf(cert, sizeof(cert), "%s/leaf.crt", bed->folder); /* fits */
     (void)snprintf(key, sizeof(key), "%s/leaf.key", bed->folder);   /* fits */
     const struct tls_server_files files = {.cert = cert, .key = key};
-    if (tls_server_new(&files, &bed->tls, &err) < 0) {
-        fail_msg("%s", err.msg);
-    }
+    assert_that(tls_server_new(&files, &bed->tls, &err) >= 0, "%s", err.msg);
     ev_io_init(&bed->listener, tls_pool_on_accept, loopback_listen(&bed->address), EV_READ);
     bed->listener.data = bed;
     ev_io_start(bed->loop, &bed->listener);

@@ -122,9 +122,7 @@ static void flush_expect(const struct flush_bed *b, const char *target, const ch
                                      .post = field,
                                      .timeout_ms = INT64_C(1000) * TIMEOUT_S};
     http_response_init(&response, 4096);
-    if (http_fetch(&fetch, &response, &err) != 0) {
-        fail_msg("%s: %s", target, err.msg);
-    }
+    assert_that(http_fetch(&fetch, &response, &err) == 0, "%s: %s", target, err.msg);
     assert_string_equal(buf_cstr(&response.body), body);
     assert_int_equal(response.status, status);
     http_response_fini(&response);

@@ -104,9 +104,7 @@ static size_t wire_encode(struct bench *b, size_t limit)
         assert_int_equal(b->reply[i], 0xa5); /* the encoder writes nothing past the limit */
     }
     dns_text(b->reply, len, b->text, sizeof(b->text));
-    if (strncmp(b->text, "malformed", 9) == 0) {
-        fail_msg("limit %zu: %s", limit, b->text);
-    }
+    assert_that(strncmp(b->text, "malformed", 9) != 0, "limit %zu: %s", limit, b->text);
     return len;
 }
 
@@ -143,13 +141,13 @@ UNIT_TEST(sizes)
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         b->question.has_edns = cases[i].has_edns;
         size_t len = wire_encode(b, cases[i].limit);
-        if (len != cases[i].want_len || encode_count_lines(b->text, "\n= ") != cases[i].answers ||
-            encode_count_lines(b->text, "\n+ ") != cases[i].additionals ||
-            (strstr(b->text, " tc") != NULL) != cases[i].is_truncated ||
-            (strstr(b->text, "\nedns 1232") != NULL) != cases[i].has_edns) {
-            fail_msg("limit %zu, EDNS %d: want %zu bytes, got %zu:\n%s", cases[i].limit,
-                     cases[i].has_edns, cases[i].want_len, len, b->text);
-        }
+        assert_that(len == cases[i].want_len &&
+                        encode_count_lines(b->text, "\n= ") == cases[i].answers &&
+                        encode_count_lines(b->text, "\n+ ") == cases[i].additionals &&
+                        (strstr(b->text, " tc") != NULL) == cases[i].is_truncated &&
+                        (strstr(b->text, "\nedns 1232") != NULL) == cases[i].has_edns,
+                    "limit %zu, EDNS %d: want %zu bytes, got %zu:\n%s", cases[i].limit,
+                    cases[i].has_edns, cases[i].want_len, len, b->text);
     }
     bench_free(b);
 }
@@ -224,9 +222,8 @@ UNIT_TEST(compression)
         add_pointer(b, question_name(b), cases[i].type, cases[i].target);
         size_t len = wire_encode(b, 512), want = 33 + 12 + cases[i].want_data;
         const char *end = strrchr(b->text, ' ');
-        if (len != want || strcmp(end + 1, cases[i].target) != 0) {
-            fail_msg("%s: want %zu bytes, got %zu:\n%s", cases[i].target, want, len, b->text);
-        }
+        assert_that(len == want && strcmp(end + 1, cases[i].target) == 0,
+                    "%s: want %zu bytes, got %zu:\n%s", cases[i].target, want, len, b->text);
         bench_free(b);
     }
 }

@@ -170,9 +170,8 @@ UNIT_TEST(verdicts)
         memcpy(wire, cases[i].wire, cases[i].len);
         enum question_verdict got = question_parse(wire, cases[i].len, &question);
         free(wire);
-        if (got != cases[i].want) {
-            fail_msg("%s: want %d, got %d", cases[i].name, (int)cases[i].want, (int)got);
-        }
+        assert_that(got == cases[i].want, "%s: want %d, got %d", cases[i].name, (int)cases[i].want,
+                    (int)got);
     }
 }
 

@@ -102,9 +102,7 @@ UNIT_TEST(test_max_age)
         response_make_reply(&b, &plans[i]);
         const struct response response = {.bytes = b.data, .len = b.len, .name_len = NAME_LEN};
         uint32_t got = response_max_age_s(&response);
-        if (got != plans[i].want) {
-            fail_msg("%s: %u", plans[i].name, got);
-        }
+        assert_that(got == plans[i].want, "%s: %u", plans[i].name, got);
     }
 }
 

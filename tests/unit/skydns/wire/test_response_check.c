@@ -109,9 +109,8 @@ UNIT_TEST(test_rdata)
     };
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         const struct record record = {cases[i].type, IN, cases[i].data, cases[i].len};
-        if (is_sound(IN, &record, 1) != cases[i].is_sound) {
-            fail_msg("case %zu, type %u", i, cases[i].type);
-        }
+        assert_that(is_sound(IN, &record, 1) == cases[i].is_sound, "case %zu, type %u", i,
+                    cases[i].type);
     }
 }
 
