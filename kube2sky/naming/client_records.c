@@ -165,7 +165,9 @@ static void note_all_records(struct client_records *records)
 {
     struct record_place *place;
     for (size_t at = 0; (place = key_table_next(&records->places, &at)); at++) {
-        note_record(records, place);
+        if (place->first) {
+            note_record(records, place);
+        }
     }
 }
 
@@ -520,7 +522,9 @@ void client_records_lose(struct client_records *records, bool are_lost)
     if (are_lost != records->are_lost && records->config.namespace_count == 0) {
         records->are_lost = are_lost;
         note_all_records(records);
-        share_place(records, get_place(records, &every_ip), are_lost ? 1 : -1);
+        struct record_place *every = get_place(records, &every_ip);
+        share_place(records, every, are_lost ? 1 : -1);
+        free_unused_place(records, every);
     }
 }
 

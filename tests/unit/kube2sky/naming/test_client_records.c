@@ -235,9 +235,11 @@ UNIT_TEST_ON(test_pods_that_are_lost, struct client_keys *keys)
     client_keys_lose(keys, KUBE_POD, true);
     assert_record(keys, "10-9-9-9", NULL);
     assert_record_change(keys, "10-9-9-9");
+    assert_record_change(keys, NULL);
     assert_true(client_keys_may_delete(keys, CLIENT_KEYS_RECORD));
     client_keys_lose(keys, KUBE_POD, false);
     assert_record_change(keys, "10-9-9-9");
+    assert_record_change(keys, NULL);
     assert_record(keys, "10-9-9-9", "{\"namespace\":\"other\",\"pod\":\"p\",\"node\":\"n2\"}");
 }
 
