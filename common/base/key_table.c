@@ -127,6 +127,12 @@ void *key_table_add(struct key_table *table, struct slice key, size_t size)
     return thing;
 }
 
+void *key_table_get(struct key_table *table, struct slice key, size_t size)
+{
+    void *thing = key_table_find(table, key);
+    return thing ? thing : key_table_add(table, key, size);
+}
+
 /* Moves the things after a freed slot up, as far as their home slots allow, so that no search stops
  * short of them. */
 static void close_gap(struct key_table *table, size_t gap)

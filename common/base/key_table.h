@@ -38,6 +38,9 @@ void *key_table_put(struct key_table *table, void *thing);
  * is one block: the key's copy follows its `size` bytes, with a NUL behind it. */
 void *key_table_add(struct key_table *table, struct slice key, size_t size);
 
+/* Returns the thing with the key, added like that if there is none. */
+void *key_table_get(struct key_table *table, struct slice key, size_t size);
+
 /* Removes and returns the one with this key; NULL: none. */
 void *key_table_take(struct key_table *table, struct slice key);
 

@@ -110,6 +110,15 @@ char *xstrndup(const char *s, size_t len)
     return copy;
 }
 
+void *xgrow_array(void *ptr, size_t count, size_t *cap, size_t size)
+{
+    if (count < *cap) {
+        return ptr;
+    }
+    *cap = *cap ? 2 * *cap : 2;
+    return xrealloc_array(ptr, *cap, size);
+}
+
 char *xstrdup(const char *s)
 {
     return xstrndup(s, strlen(s));

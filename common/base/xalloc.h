@@ -14,6 +14,9 @@ void *xcalloc(size_t count, size_t size) __attribute__((malloc, returns_nonnull)
 void *xcalloc_aligned(size_t alignment, size_t size) __attribute__((malloc, returns_nonnull));
 void *xrealloc(void *ptr, size_t size) __attribute__((returns_nonnull));
 void *xrealloc_array(void *ptr, size_t count, size_t size) __attribute__((returns_nonnull));
+/* Returns the array with room for one more behind its count; *cap is its room. */
+void *xgrow_array(void *ptr, size_t count, size_t *cap, size_t size)
+    __attribute__((returns_nonnull));
 char *xstrdup(const char *s) __attribute__((malloc, returns_nonnull));
 char *xstrndup(const char *s, size_t len) __attribute__((malloc, returns_nonnull));
 char *xvasprintf(const char *format, va_list args)

@@ -70,16 +70,6 @@ static struct slice space_of(struct slice owner)
     return slice_cut(&owner, '/');
 }
 
-static struct caused_space *enter_space(struct causes *causes, struct slice name)
-{
-    struct caused_space *space = key_table_find(&causes->spaces, name);
-    if (!space) {
-        space = key_table_add(&causes->spaces, name, sizeof(*space));
-    }
-    space->count++;
-    return space;
-}
-
 static void drop_caused(struct causes *causes, struct caused_owner *owner)
 {
     (void)key_table_take(&causes->owners, owner->id); /* it is there */
@@ -116,7 +106,8 @@ void causes_note(struct causes *causes, struct slice id, const struct cause_obje
             make_place(causes);
         }
         owner = key_table_add(&causes->owners, id, sizeof(*owner));
-        owner->space = enter_space(causes, space_of(id));
+        owner->space = key_table_get(&causes->spaces, space_of(id), sizeof(*owner->space));
+        owner->space->count++;
     }
     owner->noted = ++causes->turn;
     owner->pending = owner->pending ? owner->pending : xcalloc(1, sizeof(*owner->pending));

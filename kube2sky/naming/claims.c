@@ -53,10 +53,8 @@ void claims_clear(struct claims *claims)
 
 void claims_add(struct claims *claims, const struct claim *claim)
 {
-    if (claims->count == claims->cap) {
-        claims->cap = claims->cap ? claims->cap * 2 : 16;
-        claims->items = xrealloc_array(claims->items, claims->cap, sizeof(struct claims_item));
-    }
+    claims->items =
+        xgrow_array(claims->items, claims->count, &claims->cap, sizeof(struct claims_item));
     claims->items[claims->count++] = (struct claims_item){
         .ip = claim->ip,
         .rank = (uint8_t)claim->rank,
@@ -116,10 +114,7 @@ void ip_list_clear(struct ip_list *list)
 
 void ip_list_add(struct ip_list *list, const struct ip *ip)
 {
-    if (list->count == list->cap) {
-        list->cap = list->cap ? list->cap * 2 : 4;
-        list->ips = xrealloc_array(list->ips, list->cap, sizeof(*list->ips));
-    }
+    list->ips = xgrow_array(list->ips, list->count, &list->cap, sizeof(*list->ips));
     list->ips[list->count++] = *ip;
 }
 

@@ -193,10 +193,9 @@ static void upsert_namespace(struct client_keys *keys, const struct kube_object 
     const char *visible_to = object->ns_object.visible_to;
     bool is_wanted =
         !object->is_garbled && visible_to && strlen(visible_to) <= CLIENT_KEYS_TEXT_MAX;
-    struct client_key *key = text.len ? key_table_find(&lists->table, text) : NULL;
-    if (text.len && is_wanted && !key) {
-        key = key_table_add(&lists->table, text, sizeof(*key));
-    }
+    struct client_key *key = !text.len   ? NULL
+                             : is_wanted ? key_table_get(&lists->table, text, sizeof(*key))
+                                         : key_table_find(&lists->table, text);
     if (key) {
         key->generation = generation;
     }

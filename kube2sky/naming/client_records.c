@@ -194,9 +194,8 @@ static void check_known(struct client_records *records)
 
 static struct record_node *client_records_get_node(struct client_records *records, const char *name)
 {
-    struct slice text = slice_str(name);
-    struct record_node *node = *name ? key_table_find(&records->nodes, text) : NULL;
-    return node || !*name ? node : key_table_add(&records->nodes, text, sizeof(*node));
+    return *name ? key_table_get(&records->nodes, slice_str(name), sizeof(struct record_node))
+                 : NULL;
 }
 
 static void free_unused_node(struct client_records *records, struct record_node *node)

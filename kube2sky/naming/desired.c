@@ -43,10 +43,8 @@ void desired_add(struct desired *desired, struct slice key, struct slice value)
     if (desired->is_beyond) {
         return;
     }
-    if (desired->count == desired->cap) {
-        desired->cap = desired->cap ? desired->cap * 2 : 16;
-        desired->items = xrealloc_array(desired->items, desired->cap, sizeof(struct desired_item));
-    }
+    desired->items =
+        xgrow_array(desired->items, desired->count, &desired->cap, sizeof(struct desired_item));
     desired->items[desired->count++] = (struct desired_item){
         .key_at = (uint32_t)desired->bytes.len,
         .key_len = (uint32_t)key.len,

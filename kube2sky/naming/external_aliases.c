@@ -135,12 +135,6 @@ static struct alias_target *get_alias_target(struct external_aliases *aliases, s
     return target;
 }
 
-static struct alias_space *get_alias_space(struct external_aliases *aliases, struct slice ns)
-{
-    struct alias_space *space = key_table_find(&aliases->spaces, ns);
-    return space ? space : key_table_add(&aliases->spaces, ns, sizeof(*space));
-}
-
 static void join_alias_requester(struct alias_requester *requester)
 {
     LIST_INSERT_HEAD(&requester->space->requesters, requester, of_space);
@@ -254,10 +248,7 @@ static void insert_alias_claim(struct external_aliases *aliases, struct alias_na
 {
     const struct alias_requester *before = alias_winner(name);
     size_t at = alias_place(name, claim->requester);
-    if (name->count == name->cap) {
-        name->cap = name->cap ? 2 * name->cap : 1;
-        name->claims = xrealloc_array(name->claims, name->cap, sizeof(struct alias_claim *));
-    }
+    name->claims = xgrow_array(name->claims, name->count, &name->cap, sizeof(struct alias_claim *));
     memmove(&name->claims[at + 1], &name->claims[at],
             (name->count - at) * sizeof(struct alias_claim *));
     name->claims[at] = claim;
@@ -380,7 +371,7 @@ static void add_alias_requester(struct external_aliases *aliases,
     requester->created_s = owner_object->created_s;
     requester->target =
         owner_object->target.len ? get_alias_target(aliases, owner_object->target) : NULL;
-    requester->space = get_alias_space(aliases, owner_object->ns);
+    requester->space = key_table_get(&aliases->spaces, owner_object->ns, sizeof(*requester->space));
     requester->claims = xcalloc(count, sizeof(*requester->claims));
     requester->count = count;
     join_alias_requester(requester);

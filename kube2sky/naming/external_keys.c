@@ -83,10 +83,7 @@ static bool is_name_covered(const struct external_keys *keys, struct slice name_
 static void join_external_name(struct external_keys *keys, struct external_key *key,
                                struct slice text)
 {
-    struct external_name *name = key_table_find(&keys->names, text);
-    if (!name) {
-        name = key_table_add(&keys->names, text, sizeof(*name));
-    }
+    struct external_name *name = key_table_get(&keys->names, text, sizeof(*name));
     key->name = name;
     LIST_INSERT_HEAD(&name->keys, key, of_name);
     keys->config.changed(keys->config.data, text);
@@ -125,12 +122,6 @@ void external_keys_delete(struct external_keys *keys, struct slice text)
     }
 }
 
-static struct external_key *get_external_key(struct external_keys *keys, struct slice text)
-{
-    struct external_key *key = key_table_find(&keys->keys, text);
-    return key ? key : key_table_add(&keys->keys, text, sizeof(*key));
-}
-
 static void set_external_name(struct external_keys *keys, struct external_key *key,
                               struct slice name)
 {
@@ -153,7 +144,7 @@ void external_keys_put(struct external_keys *keys, struct slice text, struct sli
         external_keys_delete(keys, text);
         return;
     }
-    struct external_key *key = get_external_key(keys, text);
+    struct external_key *key = key_table_get(&keys->keys, text, sizeof(*key));
     key->revision = revision;
     key->generation = generation;
     free(key->owner);

@@ -22,11 +22,8 @@ void owner_objects_clear(struct owner_objects *objects)
 
 void owner_objects_add_part(struct owner_objects *objects, const struct kube_object *part)
 {
-    if (objects->part_count == objects->part_cap) {
-        objects->part_cap = objects->part_cap ? objects->part_cap * 2 : 4;
-        objects->parts =
-            xrealloc_array(objects->parts, objects->part_cap, sizeof(objects->parts[0]));
-    }
+    objects->parts = xgrow_array(objects->parts, objects->part_count, &objects->part_cap,
+                                 sizeof(*objects->parts));
     objects->parts[objects->part_count++] = part;
 }
 

@@ -17,10 +17,7 @@ struct run_sort {
 
 static void add_run(struct run_sort *sort, size_t end)
 {
-    if (sort->run_count == sort->run_cap) {
-        sort->run_cap = sort->run_cap ? sort->run_cap * 2 : 16;
-        sort->ends = xrealloc_array(sort->ends, sort->run_cap, sizeof(*sort->ends));
-    }
+    sort->ends = xgrow_array(sort->ends, sort->run_count, &sort->run_cap, sizeof(*sort->ends));
     sort->ends[sort->run_count++] = end;
 }
 

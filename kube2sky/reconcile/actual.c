@@ -75,10 +75,8 @@ static void actual_insert(struct actual_keys *actual, size_t at, struct slice su
     key->value = *value;
     key->suffix_len = (uint32_t)suffix.len;
     memcpy(key->suffix, suffix.ptr, suffix.len);
-    if (actual->used == actual->cap) {
-        actual->cap = actual->cap ? actual->cap * 2 : 2;
-        actual->keys = xrealloc_array(actual->keys, actual->cap, sizeof(struct actual_key *));
-    }
+    actual->keys =
+        xgrow_array(actual->keys, actual->used, &actual->cap, sizeof(struct actual_key *));
     memmove(&actual->keys[at + 1], &actual->keys[at],
             (actual->used - at) * sizeof(struct actual_key *));
     actual->keys[at] = key;

@@ -117,12 +117,6 @@ bool config_keys_want(struct config_keys *keys, struct config_map *map)
 
 /* ---- etcd's content ---- */
 
-static struct config_key *config_keys_get(struct config_keys *keys, struct slice text)
-{
-    struct config_key *key = key_table_find(&keys->table, text);
-    return key ? key : key_table_add(&keys->table, text, sizeof(*key));
-}
-
 static void forget_if_empty(struct config_keys *keys, struct config_key *key)
 {
     if (!key->revision && !key->is_listed) {
@@ -180,7 +174,7 @@ static bool is_to_stay(const struct config_keys *keys, struct slice key)
 
 bool config_keys_put(struct config_keys *keys, const struct etcd_kv *kv, uint32_t generation)
 {
-    struct config_key *key = config_keys_get(keys, kv->key);
+    struct config_key *key = key_table_get(&keys->table, kv->key, sizeof(*key));
     key->revision = kv->mod_revision;
     key->hash = actual_value_hash(kv->value);
     key->generation = generation;
@@ -237,7 +231,7 @@ static void list_key(void *data, struct slice text)
         }
         return;
     }
-    struct config_key *key = config_keys_get(keys, text);
+    struct config_key *key = key_table_get(&keys->table, text, sizeof(*key));
     keys->listed += !key->is_listed;
     key->is_gone &= key->is_listed;
     key->is_listed = true;

@@ -58,13 +58,6 @@ uint64_t history_op_bytes(const struct etcd_op *op)
                                    : 2 * revision_bytes + DELETED_VALUE_BYTES;
 }
 
-/* Returns the namespace's spender, created if need be. */
-static struct spender *get_spender(struct history *history, struct slice ns)
-{
-    struct spender *spender = key_table_find(&history->table, ns);
-    return spender ? spender : key_table_add(&history->table, ns, sizeof(*spender));
-}
-
 static bool reconcile_history_is_over(const struct history *history, const struct spender *spender)
 {
     return spender->marked_bytes + spender->later_bytes >= history->share_bytes;
@@ -72,7 +65,7 @@ static bool reconcile_history_is_over(const struct history *history, const struc
 
 bool history_charge(struct history *history, struct slice ns, uint64_t bytes, int64_t revision)
 {
-    struct spender *spender = get_spender(history, ns);
+    struct spender *spender = key_table_get(&history->table, ns, sizeof(*spender));
     bool was_over = reconcile_history_is_over(history, spender);
     spender->later_bytes += bytes;
     uint64_t all_bytes = spender->marked_bytes + spender->later_bytes;

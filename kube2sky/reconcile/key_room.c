@@ -180,10 +180,8 @@ void key_room_add_waiting(struct key_room *room, struct owner *owner)
     if (owner->room_place) {
         return;
     }
-    if (room->waiting_count == room->waiting_cap) {
-        room->waiting_cap = room->waiting_cap ? 2 * room->waiting_cap : 16;
-        room->waiting = xrealloc_array(room->waiting, room->waiting_cap, sizeof(struct owner *));
-    }
+    room->waiting =
+        xgrow_array(room->waiting, room->waiting_count, &room->waiting_cap, sizeof(struct owner *));
     set_place(room, room->waiting_count, owner);
     room->waiting_count++;
     sift_up(room, room->waiting_count - 1);

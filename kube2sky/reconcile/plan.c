@@ -46,10 +46,7 @@ void plan_add(struct plan *plan, const struct etcd_op *op, int64_t revision)
         plan->bytes.len = at;
         return;
     }
-    if (plan->op_count == plan->cap) {
-        plan->cap = plan->cap ? plan->cap * 2 : 16;
-        plan->ops = xrealloc_array(plan->ops, plan->cap, sizeof(*plan->ops));
-    }
+    plan->ops = xgrow_array(plan->ops, plan->op_count, &plan->cap, sizeof(*plan->ops));
     plan->ops[plan->op_count++] = (struct plan_op){
         .revision = revision,
         .kind = op->kind,

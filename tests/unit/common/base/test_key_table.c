@@ -145,7 +145,8 @@ UNIT_TEST(test_things_that_begin_with_their_key)
     for (unsigned i = 0; i < 3; i++) {
         char text[4];
         memcpy(text, texts[i], lengths[i]);
-        struct numbered *thing = key_table_add(&table, slice_of(text, lengths[i]), sizeof(*thing));
+        struct numbered *thing = key_table_get(&table, slice_of(text, lengths[i]), sizeof(*thing));
+        assert_ptr_equal(key_table_get(&table, slice_of(text, lengths[i]), sizeof(*thing)), thing);
         assert_int_equal(thing->number, 0);
         assert_int_equal(thing->key.ptr[thing->key.len], '\0');
         thing->number = i;

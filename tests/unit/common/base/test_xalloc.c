@@ -31,3 +31,18 @@ UNIT_TEST(test_no_bytes_are_some)
     assert_non_null(none);
     free(none);
 }
+
+UNIT_TEST(test_arrays_grow)
+{
+    int *numbers = NULL;
+    size_t cap = 0;
+    for (size_t count = 0; count < 1000; count++) {
+        numbers = xgrow_array(numbers, count, &cap, sizeof(*numbers));
+        assert_true(count < cap && cap <= 2 * (count + 1));
+        numbers[count] = (int)count;
+    }
+    for (int i = 0; i < 1000; i++) {
+        assert_int_equal(numbers[i], i);
+    }
+    free(numbers);
+}
