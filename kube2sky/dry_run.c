@@ -59,7 +59,7 @@ void dry_run_planned(void *data, const struct plan *plan)
 {
     struct dry_run *run = data;
     buf_clear(&run->lines);
-    preview_append(plan, &run->lines);
+    preview_append(plan, PREVIEW_DUE, &run->lines);
     run->changes += plan->op_count;
     size_t written = fwrite(run->lines.data, 1, run->lines.len, stdout);
     run->has_failed |= run->lines.failed || written < run->lines.len;

@@ -8,27 +8,14 @@
 #ifndef KUBE2SKY_API_VERSION_CHECK_INTERNAL_H
 #define KUBE2SKY_API_VERSION_CHECK_INTERNAL_H
 
-#include <ev.h>
-#include <stdbool.h>
-
-#include "kube2sky/api/kube_client.h"
-#include "kube2sky/api/reflector.h"
-
 struct version_check;
 struct watcher;
+struct watcher_config;
 
-struct version_check_config {
-    struct ev_loop *loop;
-    struct kube_client *client; /* outlives it, as do the next pointers */
-    const struct kube_resource *resource;
-    const struct kube_scope *scope;        /* the watch's */
-    const struct reflector_timing *timing; /* has the delays between attempts */
-    struct watcher *owner; /* told at most once, from the loop (watcher_note_went_back) */
-};
-
-/* Starts a check. Tells nothing yet. Repeats the request until it is answered or refused. */
-struct version_check *version_check_start(const struct version_check_config *config,
-                                          const char *seen);
+/* Starts a check for the watcher with this configuration, which outlives it; tells it at most once,
+ * from the loop (watcher_note_went_back). Repeats the request until it is answered or refused. */
+struct version_check *version_check_start(const struct watcher_config *config,
+                                          struct watcher *watcher, const char *seen);
 
 /* Stops it: its owner hears no more. NULL is fine. */
 void version_check_stop(struct version_check *check);

@@ -132,16 +132,8 @@ void watcher_note_went_back(struct watcher *watcher, const char *seen, const cha
  * meanwhile. */
 static void check_version(struct watcher *watcher)
 {
-    const struct watcher_config *config = &watcher->config;
     version_check_stop(watcher->check);
-    watcher->check =
-        version_check_start(&(struct version_check_config){.loop = config->loop,
-                                                           .client = config->client,
-                                                           .resource = config->resource,
-                                                           .scope = &config->scope,
-                                                           .timing = config->timing,
-                                                           .owner = watcher},
-                            watcher->version);
+    watcher->check = version_check_start(&watcher->config, watcher, watcher->version);
 }
 
 static void watcher_on_open(void *data)

@@ -326,29 +326,15 @@ static void append_line(struct buf *out, char sign, const struct etcd_op *op)
     buf_append_char(out, '\n');
 }
 
-void preview_append(const struct plan *plan, struct buf *out)
+void preview_append(const struct plan *plan, enum preview preview, struct buf *out)
 {
     for (size_t i = 0; i < plan->op_count; i++) {
-        struct etcd_op op = plan_get(plan, i);
-        bool is_there = plan->ops[i].revision != 0;
-        append_line(out, op.kind == ETCD_OP_DELETE ? '-' : is_there ? '~' : '+', &op);
+        const struct etcd_op op = plan_get(plan, i);
+        append_line(out,
+                    preview != PREVIEW_DUE       ? (char)preview
+                    : op.kind == ETCD_OP_DELETE  ? '-'
+                    : plan->ops[i].revision != 0 ? '~'
+                                                 : '+',
+                    &op);
     }
-}
-
-static void append_lines(struct buf *out, char sign, const struct plan *plan)
-{
-    for (size_t i = 0; i < plan->op_count; i++) {
-        struct etcd_op op = plan_get(plan, i);
-        append_line(out, sign, &op);
-    }
-}
-
-void preview_append_withheld(const struct plan *withheld, struct buf *out)
-{
-    append_lines(out, '?', withheld);
-}
-
-void preview_append_left(const struct plan *left, struct buf *out)
-{
-    append_lines(out, '=', left);
 }

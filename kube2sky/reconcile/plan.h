@@ -127,13 +127,13 @@ size_t plan_batch_ops(const struct plan_batch *batch, struct etcd_op *ret_ops);
  *
  * Bytes that are not printable ASCII become \xNN: anyone may have written a key to delete. */
 
+enum preview {
+    PREVIEW_DUE,
+    PREVIEW_WITHHELD = '?',
+    PREVIEW_LEFT = '=', /* puts of keys that belong to another writer */
+};
+
 /* Appends a line for each operation. */
-void preview_append(const struct plan *plan, struct buf *out);
-
-/* Appends a line for each operation that is withheld. */
-void preview_append_withheld(const struct plan *withheld, struct buf *out);
-
-/* Appends a line for each put that is left out, since the key belongs to another writer. */
-void preview_append_left(const struct plan *left, struct buf *out);
+void preview_append(const struct plan *plan, enum preview preview, struct buf *out);
 
 #endif

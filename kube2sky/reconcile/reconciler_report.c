@@ -216,9 +216,9 @@ void reconciler_preview(struct reconciler *r, struct slice id, struct buf *out)
                     (owner->class != OWNER_CONFIG || reconciler_knows_config(r));
     if (is_known) {
         (void)planner_plan(&r->planner, owner, &r->plan);
-        preview_append(&r->plan, out);
-        preview_append_withheld(&r->planner.withheld, out);
-        preview_append_left(&r->planner.left, out);
+        preview_append(&r->plan, PREVIEW_DUE, out);
+        preview_append(&r->planner.withheld, PREVIEW_WITHHELD, out);
+        preview_append(&r->planner.left, PREVIEW_LEFT, out);
     }
 }
 

@@ -450,13 +450,15 @@ void transactions_ask_again(struct transactions *transactions)
 
 /* ---- Filling ---- */
 
-static size_t transactions_count_of(const struct transactions *transactions, enum owner_class class,
-                                    enum transaction_state state)
+/* Counts the transactions in one of the states, as bits; class OWNER_CLASSES: of any class. */
+static size_t transactions_count_in(const struct transactions *transactions, unsigned class,
+                                    unsigned states)
 {
     size_t n = 0;
     for (size_t i = 0; i < TRANSACTIONS_MAX; i++) {
         const struct transaction *transaction = &transactions->items[i];
-        n += transaction->state == state && transaction->class == class;
+        n += (states >> transaction->state & 1) &&
+             (class == OWNER_CLASSES || transaction->class == class);
     }
     return n;
 }
@@ -472,21 +474,12 @@ size_t transactions_large_free(const struct transactions *transactions)
 
 size_t transactions_used_by(const struct transactions *transactions, enum owner_class class)
 {
-    size_t n = 0;
-    for (size_t i = 0; i < TRANSACTIONS_MAX; i++) {
-        const struct transaction *transaction = &transactions->items[i];
-        n += transaction->state != TRANSACTION_FREE && transaction->class == class;
-    }
-    return n;
+    return transactions_count_in(transactions, class, ~(1u << TRANSACTION_FREE));
 }
 
 size_t transactions_used(const struct transactions *transactions)
 {
-    size_t n = 0;
-    for (size_t i = 0; i < TRANSACTIONS_MAX; i++) {
-        n += transactions->items[i].state != TRANSACTION_FREE;
-    }
-    return n;
+    return transactions_count_in(transactions, OWNER_CLASSES, ~(1u << TRANSACTION_FREE));
 }
 
 size_t transactions_busy(const struct transactions *transactions, bool is_paused)
@@ -516,8 +509,8 @@ bool transactions_has_free(const struct transactions *transactions, enum owner_c
     if (class != OWNER_RECORDS) {
         return !is_further && transactions_used_by(transactions, class) == 0;
     }
-    size_t sent = transactions_count_of(transactions, class, TRANSACTION_SENT) +
-                  transactions_count_of(transactions, class, TRANSACTION_DOUBTFUL);
+    const size_t sent = transactions_count_in(transactions, class,
+                                              1u << TRANSACTION_SENT | 1u << TRANSACTION_DOUBTFUL);
     return sent < (is_further ? TRANSACTIONS_FURTHER_MAX : TRANSACTIONS_SENT_MAX) &&
            transactions_used_by(transactions, class) < TRANSACTIONS_RECORDS_MAX;
 }

@@ -137,14 +137,14 @@ static void del_beside(struct fixture *f, const char *below)
 
 /* ---- Waiting ---- */
 
-struct preview {
+struct client_preview {
     const struct fixture *f;
     struct buf lines;
 };
 
 static void add_preview(void *data, struct slice owner)
 {
-    struct preview *preview = data;
+    struct client_preview *preview = data;
     if (slice_has_prefix(owner, slice_str("node-address/")) ||
         slice_has_prefix(owner, slice_str("visible/"))) {
         reconciler_preview(preview->f->reconciler, owner, &preview->lines);
@@ -154,7 +154,7 @@ static void add_preview(void *data, struct slice owner)
 /* Returns the planned operations on keys about clients; buf_fini it. */
 static struct buf preview_clients(const struct fixture *f)
 {
-    struct preview preview = {.f = f};
+    struct client_preview preview = {.f = f};
     struct unsettled_place place = {0};
     buf_init(&preview.lines, 1 << 24);
     while (reconciler_each_unsettled(f->reconciler, &place, add_preview, &preview) !=
