@@ -349,6 +349,12 @@ const char *fields_entry(struct fields_reader *r, const struct fields_map *map, 
     return r->rc < 0 ? NULL : text;
 }
 
+const char *fields_label(struct fields_reader *r, const char *key)
+{
+    const char *text = fields_entry(r, &r->labels, key);
+    return text ? text : "";
+}
+
 struct slice fields_entry_if_any(const struct fields_map *map, const char *key)
 {
     const json_t *json = json_object_get(map->json, key);

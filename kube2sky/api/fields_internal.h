@@ -102,6 +102,9 @@ struct fields_map fields_map(struct fields_reader *r, const struct fields *at, c
 /* Reads a map's entry; NULL when absent. */
 const char *fields_entry(struct fields_reader *r, const struct fields_map *map, const char *key);
 
+/* Reads a label; "" when absent. */
+const char *fields_label(struct fields_reader *r, const char *key);
+
 /* Returns an entry; empty when absent or no text. Never fails. */
 struct slice fields_entry_if_any(const struct fields_map *map, const char *key);
 
