@@ -81,10 +81,10 @@ enum {
     TCP_CLIENT_A_TURN = 1024,
     TCP_ANSWER_BYTES = 128,
     /* A client's connections beyond so many are in an epoll set of its own: of these, so many are
-     * served in a turn while there are other clients. They wait behind twice 16 reads, 5 us each.
+     * served in a turn while there are other clients. They wait behind twice 8 queries, 10 us each.
      * Such sets are limited, since each is a descriptor; who comes later has none. */
-    TCP_COMMON_CONNECTIONS = 16,
-    TCP_PIECES_A_TURN = 16,
+    TCP_COMMON_CONNECTIONS = 8,
+    TCP_PIECES_A_TURN = 8,
     TCP_SETS_MAX = 256,
     /* Limits handshakes begun and not finished: 40 MiB at TLS_HANDSHAKE_BYTES, a fifth of a pod. An
      * honest one takes a round trip and a millisecond: at 100 ms, 2,560 a second. Those of closed
