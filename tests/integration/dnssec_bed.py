@@ -5,8 +5,8 @@ programs that check one answer.
 import json
 import re
 import socket
-import struct
 import subprocess
+import threading
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -104,13 +104,38 @@ def _run(command: list[str], **options) -> str:
 # ---- skydns ----
 
 
-def ask_tcp(question: dns.message.Message, port: int, client: str | None = None) -> dns.message.Message:
-    """On a connection of its own, which is reset: tens of thousands that wait would leave no port."""
-    source = (client, 0) if client else None
-    with socket.create_connection(("127.0.0.1", port), TIMEOUT_S, source) as tcp:
-        tcp.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-        tcp.setblocking(False)
-        return dns.query.tcp(question, "127.0.0.1", TIMEOUT_S, port, sock=tcp)
+class Stream(threading.local):
+    """One TCP connection of each thread, for tens of thousands of questions; made again when the server has closed it."""
+
+    def __init__(self, port: int):
+        self._port = port
+        self._tcp: socket.socket | None = None
+        self._client: str | None = None
+
+    def close(self) -> None:
+        if self._tcp:
+            self._tcp.close()
+            self._tcp = None
+
+    def ask(self, question: dns.message.Message, client: str | None = None) -> dns.message.Message:
+        """client: the address it comes from."""
+        if self._tcp and client == self._client:
+            try:
+                return self._exchange(question)
+            except (EOFError, ConnectionError):
+                pass
+        self.close()
+        self._tcp = socket.create_connection(("127.0.0.1", self._port), TIMEOUT_S, (client, 0) if client else None)
+        self._tcp.setblocking(False)
+        self._client = client
+        return self._exchange(question)
+
+    def _exchange(self, question: dns.message.Message) -> dns.message.Message:
+        try:
+            return dns.query.tcp(question, "127.0.0.1", TIMEOUT_S, sock=self._tcp)
+        except dns.exception.Timeout:
+            self.close()  # a late answer is not the next question's
+            raise
 
 
 class Server:
@@ -133,6 +158,7 @@ class Server:
         )
         self.program.env = env
         self.client: str | None = None  # the address that queries come from
+        self._stream = Stream(self.dns.port)
 
     def start(self) -> "Server":
         self.program.start()
@@ -144,7 +170,7 @@ class Server:
         if not tcp:
             return self.dns.query(name, rdtype, use_edns=0, want_dnssec=do, payload=payload)
         question = dns.message.make_query(name, rdtype, use_edns=0, want_dnssec=do, payload=payload)
-        return ask_tcp(question, self.dns.port, self.client)
+        return self._stream.ask(question, self.client)
 
     def wait_etcd(self, number: int) -> None:
         """Everything written so far has arrived: revisions come in order."""
@@ -182,6 +208,7 @@ class Resolver:
     def __init__(self, program: Program, port: int):
         self.program, self.port = program, port
         self.dns = Dns(port, timeout_s=_PATIENCE_S)
+        self._stream = Stream(port)
 
     def start(self) -> "Resolver":
         self.program.start()
@@ -190,11 +217,12 @@ class Resolver:
         return self
 
     def stop(self) -> None:
+        self._stream.close()
         self.program.stop()
 
     def ask(self, name: str, rdtype: str = "A") -> dns.message.Message:
         question = dns.message.make_query(name, rdtype, use_edns=0, want_dnssec=True, payload=1232)
-        return ask_tcp(question, self.port)
+        return self._stream.ask(question)
 
     def judge(self, name: str, rdtype: str) -> tuple[str, dns.message.Message]:
         reply = self.ask(name, rdtype)

@@ -97,6 +97,7 @@ class World:
             *flags,
         )
         self.server = Server(bed, *self.flags, schema=schema, keys=self.keys)
+        self._mixed: dict[tuple[str | None, Name], bool] = {}
         self.records = self._records()
         for key, text in self.records.items():
             bed.etcd.put(key, text)
@@ -183,7 +184,13 @@ class World:
         return set() if name in been else {*been[1:], name}
 
     def _is_mixed(self, owner: Name) -> bool:
-        """With -schema=kubernetes, a CNAME may have TXT beside it."""
+        """With -schema=kubernetes, a CNAME may have TXT beside it. Up to ten questions, the same for every type."""
+        key = self.server.client, owner
+        if key not in self._mixed:
+            self._mixed[key] = self._has_kinds(owner)
+        return self._mixed[key]
+
+    def _has_kinds(self, owner: Name) -> bool:
         kinds = set()
         for rdtype in ("A", "AAAA", "CNAME", *DATA_TYPES):
             if rdtype == "SRV" and dns.rdatatype.CNAME not in kinds:
