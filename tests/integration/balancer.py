@@ -134,7 +134,7 @@ class Balancer:
             if not reader:
                 return
             try:
-                with socket.create_connection(reader.address, timeout=10) as server:
+                with socket.create_connection(reader.address, timeout=20) as server:
                     splice(client, server, self._stop)
             except OSError:
                 pass  # the client misses a reply, and reports it

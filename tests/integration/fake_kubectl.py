@@ -29,7 +29,7 @@ def api(state: dict, path: str) -> dict:
     import urllib.request
 
     try:
-        with urllib.request.urlopen(state["api"] + path, timeout=10) as reply:
+        with urllib.request.urlopen(state["api"] + path, timeout=20) as reply:
             return json.load(reply)
     except urllib.error.HTTPError as error:
         fail(json.load(error)["message"])

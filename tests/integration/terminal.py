@@ -13,7 +13,7 @@ import time
 import pyte
 from bed import BIN_DIR
 
-_DEADLINE_S = 15
+_DEADLINE_S = 20
 
 
 class Terminal:

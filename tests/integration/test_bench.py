@@ -433,7 +433,7 @@ def test_bare_responder_answers_at_the_length_of_signed_replies(more):
         wait_until(lambda: servers.echoes(port), "bare responder answers")
         asked = path.dns_query("a.example", 7)
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as client:
-            client.settimeout(10)
+            client.settimeout(20)
             client.connect(("127.0.0.1", port))
             client.send(asked)
             assert len(client.recv(4096)) == len(asked) + 16 + more

@@ -61,7 +61,7 @@ class Server:
             with contextlib.closing(self.listeners.asker(over, source_address=(source, 0))) as asker:
                 return dns.message.from_wire(asker.exchange(query.to_wire()))
         ask = dns.query.tcp if over == "tcp" else dns.query.udp
-        return ask(query, "127.0.0.1", timeout=5, port=self.bed.dns.port, source=source)
+        return ask(query, "127.0.0.1", timeout=20, port=self.bed.dns.port, source=source)
 
 
 def options_of(cookie: bytes) -> list:

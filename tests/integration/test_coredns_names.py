@@ -235,7 +235,7 @@ def test_external_names_are_those_of_coredns(bare_bed, upstream, record_property
     for key, text in world.keys.items():
         bare_bed.etcd.put(key, text)
     bare_bed.start_skydns("-overrides", f"-nameservers=127.0.0.1:{upstream.port}", PATIENT, *world.flags())
-    theirs = Dns(reserve_port(), timeout_s=5)
+    theirs = Dns(reserve_port())
     file = bare_bed.folder / "Corefile"
     file.write_text(world.corefile(theirs.port, bare_bed.etcd_urls[0], upstream.port))
     coredns = Program("coredns", [peers.program("coredns", "coredns"), "-conf", str(file)]).start()

@@ -188,7 +188,7 @@ def framed(question: dns.message.Message) -> bytes:
 
 
 def connect(bed) -> socket.socket:
-    return socket.create_connection(("127.0.0.1", bed.dns.port), timeout=10)
+    return socket.create_connection(("127.0.0.1", bed.dns.port), timeout=20)
 
 
 def receive_exactly(client: socket.socket, count: int) -> bytes:

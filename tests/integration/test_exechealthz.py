@@ -23,7 +23,7 @@ LINKS = ("/healthz", "/quit")
 
 def ask(bed, path, method="GET", body=None):
     """(status, content type, body)"""
-    connection = http.client.HTTPConnection("127.0.0.1", bed.healthz_port, timeout=10)
+    connection = http.client.HTTPConnection("127.0.0.1", bed.healthz_port, timeout=20)
     try:
         connection.request(method, path, body)
         reply = connection.getresponse()

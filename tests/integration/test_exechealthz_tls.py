@@ -116,7 +116,7 @@ def serve():
 
 
 def result(bed, label: str = "x") -> dict:
-    connection = http.client.HTTPConnection("127.0.0.1", bed.healthz_port, timeout=10)
+    connection = http.client.HTTPConnection("127.0.0.1", bed.healthz_port, timeout=20)
     with contextlib.closing(connection):
         connection.request("GET", f"/healthcheck/{label}")
         reply = connection.getresponse()

@@ -101,7 +101,7 @@ def both(bed, upstream):
     bed.start_kube2sky(FLAG, "--external-zone-headless", "--endpoints=slices")
     flags = (f"-external-zones={ZONE}", f"-nameservers=127.0.0.1:{upstream.port}", PATIENT, "-transfer-to=127.0.0.0/8")
     bed.start_skydns("-schema=kubernetes", *flags)
-    theirs = Dns(reserve_port(), timeout_s=5)
+    theirs = Dns(reserve_port())
     file = bed.folder / "Corefile"
     how, _, where = bed.kube_flags[0].partition("=")
     api = f"endpoint {where}" if how == "--kube-master-url" else f"kubeconfig {where}"
@@ -136,7 +136,7 @@ def test_names_are_those_of_coredns(both, record_property):
 
 
 def transferred(port_number: int) -> set[tuple[str, str, str]]:
-    messages = dns.query.xfr("127.0.0.1", ZONE, port=port_number, relativize=False, timeout=10, lifetime=20)
+    messages = dns.query.xfr("127.0.0.1", ZONE, port=port_number, relativize=False, timeout=20, lifetime=60)
     return {
         (rrset.name.to_text(), dns.rdatatype.to_text(rrset.rdtype), rdata.to_text())
         for message in messages

@@ -268,7 +268,7 @@ def test_a_target_that_changes_while_it_is_looked_up(bare_bed):
 def test_many_forwarded_at_once(bed):
     """From one socket; each query gets its own answer."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as client:
-        client.settimeout(10)
+        client.settimeout(20)
         client.connect(("127.0.0.1", bed.dns.port))
         questions = {n: dns.message.make_query(f"host-{n}.example.com", "A") for n in range(50)}
         for number, question in questions.items():
@@ -301,6 +301,6 @@ def test_ended_in_the_moment_the_nameservers_time_is_over(bare_bed, upstream):
         bed.skydns.signal(signal.SIGCONT)
         assert bed.skydns.wait() == 0
         bed.skydns.check_output()
-        client.settimeout(10)
+        client.settimeout(20)
         replies = [dns.message.from_wire(client.recv(65535)) for _ in range(10)]
     assert {reply.rcode() for reply in replies} == {dns.rcode.SERVFAIL}

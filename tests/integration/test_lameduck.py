@@ -130,13 +130,13 @@ class Waiting:
 
     def check_udp(self, *rcodes: dns.rcode.Rcode) -> None:
         """All queries are answered, and rightly unless another rcode is allowed."""
-        self._udp.settimeout(10)
+        self._udp.settimeout(20)
         self._check([dns.message.from_wire(self._udp.recv(65535)) for _ in self._questions], rcodes)
         self._udp.close()
 
     def check_tcp(self, *rcodes: dns.rcode.Rcode) -> None:
         for connection in self._tcp:
-            expiration = time.time() + 10
+            expiration = time.time() + 20
             self._check([dns.query.receive_tcp(connection, expiration)[0] for _ in self._questions], rcodes)
             connection.close()
 

@@ -70,7 +70,7 @@ class Server:
         if key:
             query.use_tsig(key)
         ask = dns.query.tcp if over == "tcp" else dns.query.udp
-        return ask(query, "127.0.0.1", port=self.bed.dns.port, timeout=5, ignore_trailing=False)
+        return ask(query, "127.0.0.1", port=self.bed.dns.port, timeout=20, ignore_trailing=False)
 
 
 @pytest.fixture
@@ -145,7 +145,7 @@ def test_what_makes_no_sense(server):
 
 def raw_rcode(server, wire: bytes) -> int:
     """Of the reply over TCP."""
-    with socket.create_connection(("127.0.0.1", server.bed.dns.port), timeout=5) as s:
+    with socket.create_connection(("127.0.0.1", server.bed.dns.port), timeout=20) as s:
         s.sendall(len(wire).to_bytes(2, "big") + wire)
         return s.recv(4096)[5] & 15
 
@@ -158,7 +158,7 @@ def test_what_others_answer(bare_bed):
         for expected in ("asked", "kept"):
             query = dns.message.make_query(name, "A", use_edns=0)
             query.use_tsig(key_of())
-            answer = dns.query.udp(query, "127.0.0.1", port=bare_bed.dns.port, timeout=10)
+            answer = dns.query.udp(query, "127.0.0.1", port=bare_bed.dns.port, timeout=20)
             assert answer.had_tsig and answer.tsig_error == 0 and answer.answer, expected
     assert server.nameserver.asked("first.example.", "A") == 1
     assert server.metric("tsig_queries_total", result="good") == 4
@@ -229,7 +229,7 @@ def test_without_keys(bare_bed):
 
     def reply(wire: bytes) -> bytes:
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as s:
-            s.settimeout(5)
+            s.settimeout(20)
             s.sendto(wire, ("127.0.0.1", bare_bed.dns.port))
             return s.recv(4096)
 

@@ -81,7 +81,7 @@ class Server:
         keys = {"keyring": {key.name: key}, "keyname": key.name, "keyalgorithm": key.algorithm} if key else {}
         return list(
             dns.query.xfr(
-                "127.0.0.1", zone, kind, port=port or self.bed.dns.port, timeout=10, lifetime=20, relativize=False,
+                "127.0.0.1", zone, kind, port=port or self.bed.dns.port, timeout=20, lifetime=60, relativize=False,
                 source=source, serial=serial, **keys,
             )
         )  # fmt: skip

@@ -46,7 +46,7 @@ class ApiBalancer:
     def _relay(self, client: socket.socket, port: int) -> None:
         with client:
             try:
-                with socket.create_connection(("127.0.0.1", port), timeout=10) as server:
+                with socket.create_connection(("127.0.0.1", port), timeout=20) as server:
                     splice(client, server, self._stop)
             except OSError:
                 pass  # the client sees its connection end

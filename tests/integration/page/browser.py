@@ -64,7 +64,7 @@ class Browser:
 
     def _is_ready(self) -> bool:
         try:
-            with urllib.request.urlopen(f"{self._url}/status", timeout=5) as reply:
+            with urllib.request.urlopen(f"{self._url}/status", timeout=20) as reply:
                 return json.load(reply)["value"]["ready"]
         except OSError:
             return False

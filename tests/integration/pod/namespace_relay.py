@@ -39,7 +39,7 @@ class NamespaceRelay:
     """
 
     def __init__(self, listen_pid: int | None, address: tuple[str, int], connect_pid: int | None, target: tuple[str, int]):
-        self._connect = lambda: in_namespace(connect_pid, lambda: socket.create_connection(target, timeout=10))
+        self._connect = lambda: in_namespace(connect_pid, lambda: socket.create_connection(target, timeout=20))
         self._listener = in_namespace(listen_pid, lambda: socket.create_server(address))
         self.port = self._listener.getsockname()[1]
         threading.Thread(target=self._accept, daemon=True).start()
