@@ -11,7 +11,8 @@ from dns_client import Dns
 from etcd_client import EtcdClient
 from kube import Kube
 from model import Model
-from programs import Program, apiserver, etcd, http_get, is_etcd_healthy, reserve_port, wait_equal, wait_until
+from nursery import forked_apiserver
+from programs import Program, etcd, http_get, is_etcd_healthy, reserve_port, wait_equal, wait_until
 
 BIN_DIR = Path(os.environ.get("BIN_DIR", Path(__file__).resolve().parents[2] / "build/release/bin"))
 
@@ -49,7 +50,8 @@ class Bed:
         self.kube: Kube | None = None
         self.kube_flags: list[str] = []  # kube2sky's flags to reach it
         self.etcd_port = reserve_port()
-        self.etcd_program = self._add(etcd(str(folder / "etcd"), self.etcd_port, reserve_port()))
+        # The end of a process loses no data: only a machine's would.
+        self.etcd_program = self._add(etcd(str(folder / "etcd"), self.etcd_port, reserve_port(), "--unsafe-no-fsync"))
         self.etcd = EtcdClient(self.etcd_port)
         self.etcd_urls = [f"http://127.0.0.1:{self.etcd_port}"]  # as in the programs' flags
         self.apiserver: Program | None = None
@@ -78,7 +80,7 @@ class Bed:
 
     def start_apiserver(self, *flags: str) -> Kube:
         port = reserve_port()
-        self.apiserver = self._add(apiserver(port, *flags)).start()
+        self.apiserver = self._add(forked_apiserver(port, *flags)).start()
         url = f"http://127.0.0.1:{port}"
         self.apiserver.wait_ready(lambda: http_get(url + "/readyz")[0] == 200, "readyz")
         self.use_kube(Kube(url), [f"--kube-master-url={url}"])
@@ -89,7 +91,7 @@ class Bed:
         certificate, key = make_certificate(self.folder)
         port = reserve_port()
         tls_flags = ["--tls-cert", certificate, "--tls-key", key, "--token", token]
-        self.apiserver = self._add(apiserver(port, *tls_flags)).start()
+        self.apiserver = self._add(forked_apiserver(port, *tls_flags)).start()
         kube = Kube(f"https://127.0.0.1:{port}", token, certificate)
         self.apiserver.wait_ready(lambda: kube.request("GET", "/version"), "answers")
         self.use_kube(kube, [])

@@ -10,7 +10,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "support"))
 import pytest  # noqa: E402
 from bed import Bed, make_certificate, make_signing_key  # noqa: E402
 from kube import Kube, KubeError  # noqa: E402
-from programs import apiserver, clean_environment, http_get, reserve_port  # noqa: E402
+from nursery import forked_apiserver  # noqa: E402
+from programs import clean_environment, http_get, reserve_port  # noqa: E402
 from real_apiserver import RealApiserver  # noqa: E402
 from snapshot_bed import SnapshotBed  # noqa: E402
 from transports import KINDS, Listeners  # noqa: E402
@@ -184,7 +185,7 @@ def start_apiserver():
 
     def start(*flags: str) -> Kube:
         number = reserve_port()
-        program = apiserver(number, *flags).start()
+        program = forked_apiserver(number, *flags).start()
         started.append(program)
         program.wait_ready(lambda: http_get(f"http://127.0.0.1:{number}/readyz")[0] == 200, "readyz")
         return Kube(f"http://127.0.0.1:{number}")
