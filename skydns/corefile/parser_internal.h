@@ -5,6 +5,7 @@
 #define SKYDNS_COREFILE_PARSER_INTERNAL_H
 
 #include <stddef.h>
+#include <string.h>
 
 #include "common/base/arena.h"
 #include "common/base/attributes.h"
@@ -18,6 +19,12 @@ struct corefile_line {
     size_t count;
     unsigned number;
 };
+
+/* Returns whether the line begins with this word: the name of a plugin or option. */
+static inline bool corefile_line_is(const struct corefile_line *line, const char *word)
+{
+    return strcmp(line->words[0], word) == 0;
+}
 
 /* Directive, "cache 30 { ... }": its words, and the lines in its braces. Lines in further braces in
  * there are not nested any further. */

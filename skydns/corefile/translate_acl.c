@@ -88,11 +88,6 @@ struct rule {
     bool is_understood;
 };
 
-static bool translate_acl_is_word(const char *word, const char *want)
-{
-    return strcasecmp(word, want) == 0;
-}
-
 static void take_source(struct rule *rule, const char *word)
 {
     struct network network;
@@ -109,29 +104,27 @@ static void take_type(struct rule *rule, const char *word)
 {
     rule->has_types = true;
     rule->has_all_types |= strcmp(word, "*") == 0;
-    rule->is_of_any &= translate_acl_is_word(word, "ANY");
-    rule->is_of_transfers &=
-        translate_acl_is_word(word, "AXFR") || translate_acl_is_word(word, "IXFR");
+    rule->is_of_any &= strcasecmp(word, "ANY") == 0;
+    rule->is_of_transfers &= strcasecmp(word, "AXFR") == 0 || strcasecmp(word, "IXFR") == 0;
 }
 
 /* Reads "block type A AAAA net 10.0.0.0/8"; without sources, everybody. */
 static struct rule read_rule(const struct corefile_line *line)
 {
     const char *action = line->words[0], *section = "";
-    struct rule rule = {.is_allow = translate_acl_is_word(action, "allow")};
+    struct rule rule = {.is_allow = strcasecmp(action, "allow") == 0};
     bool has_net = false;
-    rule.is_understood = rule.is_allow || translate_acl_is_word(action, "block") ||
-                         translate_acl_is_word(action, "filter") ||
-                         translate_acl_is_word(action, "drop");
+    rule.is_understood = rule.is_allow || strcasecmp(action, "block") == 0 ||
+                         strcasecmp(action, "filter") == 0 || strcasecmp(action, "drop") == 0;
     rule.is_of_any = rule.is_of_transfers = true;
     for (size_t i = 1; i < line->count; i++) {
         const char *word = line->words[i];
-        if (translate_acl_is_word(word, "type") || translate_acl_is_word(word, "net")) {
+        if (strcasecmp(word, "type") == 0 || strcasecmp(word, "net") == 0) {
             section = word;
-        } else if (translate_acl_is_word(section, "net")) {
+        } else if (strcasecmp(section, "net") == 0) {
             has_net = true;
             take_source(&rule, word);
-        } else if (translate_acl_is_word(section, "type")) {
+        } else if (strcasecmp(section, "type") == 0) {
             take_type(&rule, word);
         } else {
             rule.is_understood = false;

@@ -46,7 +46,7 @@ static bool is_excepted(const struct corefile_directive *bind, const struct ip *
     bool is_out = bind->line_count > 0 && translate_blocks_is_wildcard(ip);
     for (size_t i = 0; i < bind->line_count && !is_out; i++) {
         const struct corefile_line *line = &bind->lines[i];
-        is_out = strcmp(line->words[0], "except") != 0;
+        is_out = !corefile_line_is(line, "except");
         for (size_t k = 1; k < line->count && !is_out; k++) {
             struct ip other;
             is_out = !ip_parse(slice_str(line->words[k]), &other) || ip_equal(&other, ip);
@@ -79,7 +79,7 @@ static struct strings block_ips(struct translation *t, const struct corefile_blo
     struct strings ips = strings_new();
     bool has_bind = false;
     for (size_t i = 0; i < block->directive_count; i++) {
-        if (strcmp(block->directives[i].head.words[0], "bind") == 0) {
+        if (corefile_line_is(&block->directives[i].head, "bind")) {
             has_bind = true;
             take_bind(t, &block->directives[i], &ips);
         }
@@ -334,7 +334,7 @@ static void take_certificates(const struct corefile *corefile, struct translatio
         for (size_t k = 0; k < block->directive_count; k++) {
             const struct plugin_use use = {
                 .t = t, .block = block, .directive = &block->directives[k]};
-            if (strcmp(use.directive->head.words[0], "tls") == 0) {
+            if (corefile_line_is(&use.directive->head, "tls")) {
                 translate_tls(&use);
             }
         }

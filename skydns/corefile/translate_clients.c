@@ -88,7 +88,7 @@ static const struct corefile_directive *find_transfer(const struct plugin_use *u
     for (size_t i = 0; i < use->block->directive_count; i++) {
         struct plugin_use transfer = *use;
         transfer.directive = &use->block->directives[i];
-        size_t match = strcmp(transfer.directive->head.words[0], "transfer") == 0
+        size_t match = corefile_line_is(&transfer.directive->head, "transfer")
                            ? transfer_match(&transfer, zone)
                            : 0;
         if (match > longest) {
@@ -104,7 +104,7 @@ static void list_who(struct translation *t, const struct corefile_directive *tra
 {
     for (size_t i = 0; i < transfer->line_count; i++) {
         const struct corefile_line *line = &transfer->lines[i];
-        for (size_t k = 1; k < line->count && strcmp(line->words[0], "to") == 0; k++) {
+        for (size_t k = 1; k < line->count && corefile_line_is(line, "to"); k++) {
             if (strcmp(line->words[k], "*") == 0) {
                 translation_add(t, who, TRANSFERS_MAX, all_v4, line);
                 translation_add(t, who, TRANSFERS_MAX, all_v6, line);

@@ -5,16 +5,11 @@
 #include "common/base/attributes.h"
 #include "skydns/corefile/translate_internal.h"
 
-static bool is_plugin(const struct corefile_directive *directive, const char *name)
-{
-    return strcmp(directive->head.words[0], name) == 0;
-}
-
 /* Returns the block's first plugin kubernetes, or NULL. */
 static const struct corefile_directive *block_kubernetes(const struct corefile_block *block)
 {
     for (size_t i = 0; i < block->directive_count; i++) {
-        if (is_plugin(&block->directives[i], "kubernetes")) {
+        if (corefile_line_is(&block->directives[i].head, "kubernetes")) {
             return &block->directives[i];
         }
     }
@@ -85,7 +80,7 @@ void translate_external_zones(const struct plugin_use *kubernetes)
     for (size_t i = 0; i < use.block->directive_count; i++) {
         bool are_zones; /* translate_external keeps those that are none */
         use.directive = &use.block->directives[i];
-        if (!is_plugin(use.directive, "k8s_external")) {
+        if (!corefile_line_is(&use.directive->head, "k8s_external")) {
             continue;
         }
         CLEANUP_STRINGS struct strings zones = use_zones(&use, 1, &are_zones);

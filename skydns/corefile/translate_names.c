@@ -1,9 +1,9 @@
 /* Translates plugins that change external names, and their AAAA: rewrite (-alias), template
  * (-no-aaaa), dns64; and nsid, which says who answers. */
-#include <arpa/inet.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/addr.h"
 #include "skydns/corefile/translate_internal.h"
 
 /* ---- rewrite ---- */
@@ -115,11 +115,11 @@ static bool is_empty_answer(const struct plugin_use *use)
     const struct corefile_directive *directive = use->directive;
     for (size_t i = 0; i < directive->line_count; i++) {
         const struct corefile_line *line = &directive->lines[i];
-        bool is_right = strcmp(line->words[0], "authority") == 0 ||
-                        (strcmp(line->words[0], "rcode") == 0 && line->count == 2 &&
+        bool is_right = corefile_line_is(line, "authority") ||
+                        (corefile_line_is(line, "rcode") && line->count == 2 &&
                          strcmp(line->words[1], "NOERROR") == 0);
         for (size_t k = 0; k < ARRAY_LEN(all) && !is_right; k++) {
-            is_right = strcmp(line->words[0], "match") == 0 && line->count == 2 &&
+            is_right = corefile_line_is(line, "match") && line->count == 2 &&
                        strcmp(line->words[1], all[k]) == 0;
         }
         if (!is_right) {
@@ -155,31 +155,20 @@ void translate_template(const struct plugin_use *use)
 
 /* ---- dns64 ---- */
 
-/* Returns whether RFC 6052 has the prefix length. */
-static bool translate_names_is_prefix(const char *text)
+/* Returns whether RFC 6052 has the prefix: one of its lengths, with zeros in bits 64 to 71 and
+ * behind the prefix. */
+static bool is_dns64_prefix(const char *text)
 {
-    static const char *const lengths[] = {"32", "40", "48", "56", "64", "96"};
     const char *slash = strchr(text, '/');
-    char address[INET6_ADDRSTRLEN];
-    uint8_t bytes[16];
-    size_t i = 0;
-    if (!slash || (size_t)(slash - text) >= sizeof(address)) {
+    struct network network;
+    struct ip ip;
+    if (!slash || network_parse(slice_str(text), &network, NULL) < 0 ||
+        !ip_parse(slice_of(text, (size_t)(slash - text)), &ip)) {
         return false;
     }
-    memcpy(address, text, (size_t)(slash - text));
-    address[slash - text] = '\0';
-    while (i < ARRAY_LEN(lengths) && strcmp(slash + 1, lengths[i]) != 0) {
-        i++;
-    }
-    if (i == ARRAY_LEN(lengths) || inet_pton(AF_INET6, address, bytes) != 1 || bytes[8] != 0) {
-        return false;
-    }
-    for (size_t at = strtoul(slash + 1, NULL, 10) / 8; at < sizeof(bytes); at++) {
-        if (bytes[at] != 0) {
-            return false;
-        }
-    }
-    return true;
+    const unsigned bits = network.prefix_bits;
+    const bool is_length = bits == 96 || (bits >= 32 && bits <= 64 && bits % 8 == 0);
+    return ip.family_bytes == 16 && is_length && ip.bytes[8] == 0 && ip_equal(&ip, &network.ip);
 }
 
 void translate_dns64(const struct plugin_use *use)
@@ -196,7 +185,7 @@ void translate_dns64(const struct plugin_use *use)
     (void)!use_options(use, options, ARRAY_LEN(options)); /* unknown ones restrict nothing */
     if (!strings_has(use->zones, ".")) {
         use_note(use, NOTE_MISSING, "none: one -dns64 for all zones");
-    } else if (!translate_names_is_prefix(prefix)) {
+    } else if (!is_dns64_prefix(prefix)) {
         use_note(use, NOTE_MISSING,
                  "expected a prefix of 32, 40, 48, 56, 64 or 96 bits, with zeros behind it and in "
                  "bits 64 to 71");

@@ -134,7 +134,7 @@ static const char *query_log_of(const struct corefile_directive *log, bool *ret_
     bool has_success = false, has_all = false;
     for (size_t i = 0; i < log->line_count; i++) {
         const struct corefile_line *line = &log->lines[i];
-        for (size_t k = 1; k < line->count && strcmp(line->words[0], "class") == 0; k++) {
+        for (size_t k = 1; k < line->count && corefile_line_is(line, "class"); k++) {
             bool is_denial = strcmp(line->words[k], "denial") == 0;
             bool is_error = strcmp(line->words[k], "error") == 0;
             has_class = true;

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "common/base/addr.h"
+#include "common/base/duration.h"
 #include "skydns/corefile/translate_internal.h"
 
 /* Limit of -rcache-stale. */
@@ -41,35 +42,15 @@ static void translate_upstreams_take_capacity(const struct plugin_use *use,
     }
 }
 
-/* Returns the seconds of "1h", "30m", "90s", "1h30m". -1: something else. */
-static int64_t duration_s(const char *text)
-{
-    int64_t total_s = 0;
-    bool is_empty = true;
-    while (*text) {
-        char *unit;
-        if (*text < '0' || *text > '9' || strspn(text, "0123456789") > 9) {
-            return -1;
-        }
-        int64_t n = strtol(text, &unit, 10);
-        int64_t unit_s = *unit == 'h' ? 3600 : *unit == 'm' ? 60 : *unit == 's' ? 1 : 0;
-        if (!unit_s || (*unit == 'm' && unit[1] == 's') || total_s > INT32_MAX) {
-            return -1;
-        }
-        total_s += n * unit_s;
-        text = unit + 1;
-        is_empty = false;
-    }
-    return is_empty ? -1 : total_s;
-}
-
 static void take_serve_stale(const struct plugin_use *use, const struct corefile_line *line)
 {
-    int64_t stale_s = line->count > 1 ? duration_s(line->words[1]) : 3600;
-    if (stale_s < 0) {
+    int64_t stale_ms = 3600 * 1000;
+    if (line->count > 1 &&
+        (!duration_parse_ms(line->words[1], &stale_ms) || stale_ms % 1000 != 0)) {
         note_line(use->t, NOTE_MISSING, line, "expected a duration in hours, minutes and seconds");
         return;
     }
+    int64_t stale_s = stale_ms / 1000;
     if (stale_s > RCACHE_STALE_MAX_S) {
         note_line(use->t, NOTE_MISSING, line, "beyond what the flag takes: 720h is its limit");
         stale_s = RCACHE_STALE_MAX_S;

@@ -230,8 +230,7 @@ static void translate_zones_take_namespaces(const struct plugin_use *use,
 /* Takes a selector, of namespaces or of Services: the rest of the line is one expression. */
 static void take_selector(const struct plugin_use *use, const struct corefile_line *line)
 {
-    const char *flag =
-        strcmp(line->words[0], "labels") == 0 ? "label-selector" : "namespace-labels";
+    const char *flag = corefile_line_is(line, "labels") ? "label-selector" : "namespace-labels";
     CLEANUP_BUF struct buf selector = buf_of(COREFILE_BYTES_MAX);
     for (size_t i = 1; i < line->count; i++) {
         buf_printf(&selector, "%s%s", i > 1 ? " " : "", line->words[i]);

@@ -27,9 +27,8 @@ static void translation_text_append_quoted(const char *text, struct buf *out)
 
 static void print_command(const char *program, const struct strings *flags, struct buf *out)
 {
-    const char *flag = NULL;
     buf_append_str(out, program);
-    while ((flag = strings_next(flags, flag))) {
+    for (const char *flag = NULL; (flag = strings_next(flags, flag));) {
         buf_append_str(out, " \\\n  ");
         translation_text_append_quoted(flag, out);
     }
@@ -38,11 +37,10 @@ static void print_command(const char *program, const struct strings *flags, stru
 
 static void print_notes(const char *title, const struct strings *notes, struct buf *out)
 {
-    const char *note = NULL;
     if (!strings_is_empty(notes)) {
         buf_printf(out, "\n# %s\n", title);
     }
-    while ((note = strings_next(notes, note))) {
+    for (const char *note = NULL; (note = strings_next(notes, note));) {
         buf_printf(out, "# %s\n", note);
     }
 }
@@ -52,36 +50,22 @@ static void print_notes(const char *title, const struct strings *notes, struct b
 /* Prints lines of hosts. Each begins with an address, so none can be the END. */
 static void print_hosts(const struct translation *t, struct buf *out)
 {
-    const char *line = NULL;
     if (!strings_is_empty(&t->hosts)) {
         buf_append_str(out, "\ncat >" HOSTS_FILE " <<'END'\n");
-        while ((line = strings_next(&t->hosts, line))) {
+        for (const char *line = NULL; (line = strings_next(&t->hosts, line));) {
             buf_printf(out, "%s\n", line);
         }
         buf_append_str(out, "END\n");
     }
 }
 
-/* Appends the list with commas, each between a quotation mark or what else. */
-static void append_list(const struct strings *list, bool is_json, struct buf *out)
-{
-    const char *item = NULL, *separator = "";
-    while ((item = strings_next(list, item))) {
-        buf_append_str(out, separator);
-        if (is_json) {
-            json_text_string(out, slice_str(item));
-        } else {
-            buf_append_str(out, item);
-        }
-        separator = ",";
-    }
-}
-
 static void add_list(struct strings *flags, const char *name, const struct strings *list)
 {
-    if (!strings_is_empty(list)) {
-        CLEANUP_BUF struct buf text = buf_of(STRINGS_BYTES_MAX);
-        append_list(list, false, &text);
+    CLEANUP_BUF struct buf text = buf_of(STRINGS_BYTES_MAX);
+    for (const char *item = NULL; (item = strings_next(list, item));) {
+        buf_printf(&text, "%s%s", text.len > 0 ? "," : "", item);
+    }
+    if (text.len > 0) {
         translation_flag(flags, "%s=%s", name, buf_cstr(&text));
     }
 }
@@ -197,30 +181,17 @@ static void kube2sky_flags(const struct translation *t, struct strings *flags)
 /* TTL that CoreDNS's plugin etcd gives to records without one. */
 enum { COREDNS_ETCD_TTL_S = 300 };
 
-static void begin_field(const char *name, struct buf *json)
+static void add_stub_fields(const struct strings *stubs, struct buf *json)
 {
-    buf_printf(json, "%s\"%s\":", json->len > 1 ? "," : "", name);
-}
-
-static void add_stub_fields(const struct translation *t, struct buf *json)
-{
-    const char *stub = NULL, *separator = "";
-    begin_field("stubs", json);
-    buf_append_char(json, '{');
-    while ((stub = strings_next(&t->stubs, stub))) {
-        size_t zone_len = strcspn(stub, "=");
-        const char *at = stub + zone_len + (stub[zone_len] == '=');
-        buf_append_str(json, separator);
-        json_text_string(json, slice_of(stub, zone_len));
+    json_text_open(json, "stubs", '{');
+    for (const char *stub = NULL; (stub = strings_next(stubs, stub));) {
+        struct slice servers = slice_str(stub), zone = slice_cut(&servers, '=');
+        json_text_slice_field(json, NULL, zone);
         buf_append_str(json, ":[");
-        for (separator = ""; *at; separator = ",") {
-            size_t n = strcspn(at, ",");
-            buf_append_str(json, separator);
-            json_text_string(json, slice_of(at, n));
-            at += n + (at[n] == ',');
+        while (servers.len > 0) {
+            json_text_slice_field(json, NULL, slice_cut(&servers, ','));
         }
         buf_append_char(json, ']');
-        separator = ",";
     }
     buf_append_char(json, '}');
 }
@@ -228,52 +199,31 @@ static void add_stub_fields(const struct translation *t, struct buf *json)
 static void add_number_field(const char *name, int64_t value, struct buf *json)
 {
     if (value >= 0) {
-        begin_field(name, json);
-        buf_printf(json, "%" PRId64, value);
+        json_text_integer_field(json, name, value);
     }
 }
 
 static void add_list_field(const char *name, const struct strings *list, struct buf *json)
 {
     if (!strings_is_empty(list)) {
-        begin_field(name, json);
-        buf_append_char(json, '[');
-        append_list(list, true, json);
+        json_text_open(json, name, '[');
+        for (const char *item = NULL; (item = strings_next(list, item));) {
+            json_text_string_field(json, NULL, item);
+        }
         buf_append_char(json, ']');
     }
 }
 
-static void add_alias_fields(const struct translation *t, struct buf *json)
+static void add_alias_fields(const struct strings *aliases, struct buf *json)
 {
-    const char *alias = NULL, *separator = "";
-    begin_field("aliases", json);
-    buf_append_char(json, '{');
-    while ((alias = strings_next(&t->aliases, alias))) {
-        const size_t from_len = strcspn(alias, "=");
-        buf_append_str(json, separator);
-        json_text_string(json, slice_of(alias, from_len));
+    json_text_open(json, "aliases", '{');
+    for (const char *alias = NULL; (alias = strings_next(aliases, alias));) {
+        struct slice to = slice_str(alias), from = slice_cut(&to, '=');
+        json_text_slice_field(json, NULL, from);
         buf_append_char(json, ':');
-        json_text_string(json, slice_str(alias + from_len + 1));
-        separator = ",";
+        json_text_string(json, to);
     }
     buf_append_char(json, '}');
-}
-
-/* Adds the fields about external names. */
-static void add_name_fields(const struct translation *t, struct buf *json)
-{
-    if (t->has_overrides) {
-        begin_field("overrides", json);
-        buf_append_str(json, "true");
-    }
-    if (!strings_is_empty(&t->aliases)) {
-        add_alias_fields(t, json);
-    }
-    add_list_field("no_aaaa", &t->no_aaaa, json);
-    if (t->dns64) {
-        begin_field("dns64", json);
-        json_text_string(json, slice_str(t->dns64));
-    }
 }
 
 static void print_document(const struct translation *t, struct buf *out)
@@ -282,13 +232,21 @@ static void print_document(const struct translation *t, struct buf *out)
     buf_append_char(&json, '{');
     add_list_field("nameservers", &t->nameservers, &json);
     if (t->root != ROOT_FORWARDED) {
-        begin_field("no_rec", &json);
-        buf_append_str(&json, "true");
+        json_text_flag_field(&json, "no_rec", true);
     }
     if (!strings_is_empty(&t->stubs)) {
-        add_stub_fields(t, &json);
+        add_stub_fields(&t->stubs, &json);
     }
-    add_name_fields(t, &json);
+    if (t->has_overrides) {
+        json_text_flag_field(&json, "overrides", true);
+    }
+    if (!strings_is_empty(&t->aliases)) {
+        add_alias_fields(&t->aliases, &json);
+    }
+    add_list_field("no_aaaa", &t->no_aaaa, &json);
+    if (t->dns64) {
+        json_text_string_field(&json, "dns64", t->dns64);
+    }
     if (t->etcd) {
         add_number_field("ttl", COREDNS_ETCD_TTL_S, &json);
     }
