@@ -37,7 +37,7 @@ static const double read_timeout_s = 1.0;
 struct reading {
     struct live_config *live;
     struct etcd_call *call; /* NULL: answered */
-    struct dname domain;    /* of kube2sky's document */
+    struct dname domain;    /* of kube2sky's document; len 0: SkyDNS's own document */
 };
 
 struct live_config {
@@ -315,20 +315,19 @@ static void live_config_on_file(void *data)
     }
 }
 
-static void on_hosts(void *data)
-{
-    struct live_config *live = data;
-    forward_settings_set_hosts(live->external, hosts_files_table(live->hosts));
-    if (live->has_begun) {
-        live_config_publish(live, &live->now);
-    }
-}
-
+/* Publishes what changed; before _begin, that does. */
 static void take_effect(struct live_config *live)
 {
     if (live->has_begun) {
         live_config_publish(live, &live->now);
     }
+}
+
+static void on_hosts(void *data)
+{
+    struct live_config *live = data;
+    forward_settings_set_hosts(live->external, hosts_files_table(live->hosts));
+    take_effect(live);
 }
 
 static int take_cookies(void *data, struct slice text, struct err *err)
@@ -489,44 +488,25 @@ int live_config_open_files(struct live_config *live, struct err *err)
 
 /* ---- The start ---- */
 
-static void finish_reading(struct live_config *live)
+/* Takes a document that etcd returned. If etcd returns no document of kube2sky's, the mirror brings
+ * it. */
+static void live_config_on_reply(void *data, const struct etcd_range_reply *reply,
+                                 const struct err *err)
 {
+    struct reading *reading = data;
+    struct live_config *live = reading->live;
+    const bool is_writers = reading->domain.len > 0;
+    reading->call = NULL;
+    if (!err) {
+        (void)config_layers_take(live->layers, is_writers ? CONFIG_WRITERS : CONFIG_DOCUMENT,
+                                 is_writers ? &reading->domain : NULL,
+                                 reply->count ? reply->kvs[0].value : slice_of(NULL, 0));
+    } else if (!is_writers) {
+        live->unread = *err;
+    }
     if (--live->awaited == 0) {
         ev_break(live->config.loop, EVBREAK_ONE);
     }
-}
-
-static struct slice live_config_value_of(const struct etcd_range_reply *reply)
-{
-    return reply->count ? reply->kvs[0].value : slice_of(NULL, 0);
-}
-
-static void live_config_on_document(void *data, const struct etcd_range_reply *reply,
-                                    const struct err *err)
-{
-    struct reading *reading = data;
-    struct live_config *live = reading->live;
-    reading->call = NULL;
-    if (err) {
-        live->unread = *err;
-    } else {
-        (void)config_layers_take(live->layers, CONFIG_DOCUMENT, NULL, live_config_value_of(reply));
-    }
-    finish_reading(live);
-}
-
-/* Takes a document that etcd returned; without one, the mirror brings it. */
-static void live_config_on_writers_document(void *data, const struct etcd_range_reply *reply,
-                                            const struct err *err)
-{
-    struct reading *reading = data;
-    struct live_config *live = reading->live;
-    reading->call = NULL;
-    if (!err) {
-        (void)config_layers_take(live->layers, CONFIG_WRITERS, &reading->domain,
-                                 live_config_value_of(reply));
-    }
-    finish_reading(live);
 }
 
 static void live_config_on_timeout(struct ev_loop *loop, ev_timer *timer, int events UNUSED)
@@ -547,8 +527,7 @@ static void live_config_ask(struct live_config *live, struct etcd *etcd, const c
     if (domain) {
         reading->domain = *domain;
     }
-    reading->call = etcd_range(
-        etcd, &range, domain ? live_config_on_writers_document : live_config_on_document, reading);
+    reading->call = etcd_range(etcd, &range, live_config_on_reply, reading);
 }
 
 static void live_config_wait_for_documents(struct live_config *live)
