@@ -45,21 +45,21 @@
 /* ---- Opening ---- */
 
 /* Wakes the loop from the transfers' thread. */
-static void wake_feed(void *data)
+static void wake_transfer_source(void *data)
 {
     struct program *p = data;
-    ev_async_send(p->loop, &p->fed);
+    ev_async_send(p->loop, &p->transfers_ready);
 }
 
-static void on_fed(struct ev_loop *loop, ev_async *fed, int revents UNUSED)
+static void on_transfers_ready(struct ev_loop *loop, ev_async *ready, int revents UNUSED)
 {
     (void)loop;
-    (void)fed; /* before it sleeps again, the loop asks the feed */
+    (void)ready; /* before it sleeps again, the loop asks the transfer source */
 }
 
 static int open_all(struct program *p, struct err *err)
 {
-    const struct answering_wake wake = {.fn = wake_feed, .data = p};
+    const struct answering_wake wake = {.fn = wake_transfer_source, .data = p};
     privileges_raise_bind();
     int r = answering_open(&p->options, p->publisher, certificate_server(p->certificate), &wake,
                            handover_passed(p->handover), &p->answering, err);
@@ -95,11 +95,11 @@ static int open_without_snapshot(struct program *p, struct err *err)
 
 /* ---- Running ---- */
 
-static void start_feed(struct program *p)
+static void start_transfer_source(struct program *p)
 {
     struct transfers *transfers = answering_transfers(p->answering);
     if (transfers) {
-        p->feed = transfer_source_new(&(struct transfer_source_config){
+        p->transfer_source = transfer_source_new(&(struct transfer_source_config){
             .loop = p->loop,
             .etcd = p->etcd,
             .publisher = p->publisher,
@@ -189,7 +189,7 @@ static int start_serving(struct program *p, struct err *err)
 static int skydns_run(struct program *p, struct err *err)
 {
     program_start_sync(p); /* what a snapshot knows is answered from the first query on */
-    start_feed(p);
+    start_transfer_source(p);
     program_set_status(p);
     int r = wait_to_take_over(p, err);
     if (r < 0 || (p->is_stopping && handover_is_joined(p->handover))) {
@@ -218,8 +218,8 @@ static void close_all(struct program *p)
     explainer_free(p->status.explainer);
     client_figures_free(p->status.clients);
     handover_free(p->handover);
-    transfer_source_free(p->feed);
-    ev_async_stop(p->loop, &p->fed);
+    transfer_source_free(p->transfer_source);
+    ev_async_stop(p->loop, &p->transfers_ready);
     snapshot_keeper_free(p->keeper);
     snapshot_content_fini(&p->snapshot);
     writer_documents_free(p->documents);
@@ -290,8 +290,8 @@ int main(int argc, char **argv)
     p->tally = cache_tally_new();
     p->publisher = publisher_new();
     p->serials = zone_serials_new();
-    ev_async_init(&p->fed, on_fed);
-    ev_async_start(p->loop, &p->fed);
+    ev_async_init(&p->transfers_ready, on_transfers_ready);
+    ev_async_start(p->loop, &p->transfers_ready);
     service_manager_init(&p->manager, p->loop);
     program_watch_signals(p);
     option_text_log_ignored(&p->flags.ignored);

@@ -5,7 +5,6 @@
 
 #include <ev.h>
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -54,9 +53,9 @@ struct program {
     struct metrics_sources status;
     struct answering *answering;
     struct zone_serials *serials;
-    struct transfer_source *feed; /* NULL: no zone can be transferred */
-    bool awaits_serials;          /* of zones; not ready before, unless a snapshot made it so */
-    ev_async fed;                 /* the transfers have something for it */
+    struct transfer_source *transfer_source; /* NULL: no zone can be transferred */
+    bool awaits_serials;      /* of zones; not ready before, unless a snapshot made it so */
+    ev_async transfers_ready; /* the transfers have something for the source */
 };
 
 /* Settles the settings needed for opening, and from then on follows them (program_sync.c): from

@@ -81,7 +81,7 @@ static bool explain_denied(const void *program, struct buf *out)
 {
     const struct program *p = program;
     return writer_documents_explain_denied(p->documents, out) ||
-           transfer_source_explain_denied(p->feed, out);
+           transfer_source_explain_denied(p->transfer_source, out);
 }
 
 static void open_client_figures(struct program *p)
@@ -120,7 +120,7 @@ void program_set_status(struct program *p)
         .outage = &p->outage,
         .rates = answering_rate_limit(p->answering),
         .namespace_rates = answering_namespace_rate(p->answering),
-        .feed = p->feed,
+        .transfer_source = p->transfer_source,
         .serials = transfer_source_origin,
     };
     p->status = (struct metrics_sources){

@@ -15,7 +15,6 @@
 #include <stdint.h>
 
 #include "common/dns/dname.h"
-#include "skydns/publish/engine_config.h"
 #include "skydns/transfer/serial.h"
 
 struct buf;
@@ -54,7 +53,7 @@ void transfer_source_free(
 struct serial_origin transfer_source_origin(const struct transfer_source *source,
                                             const struct dname *apex);
 
-/* Returns writer_documents_explain_denied of the bases. feed NULL: there are none. */
+/* Returns writer_documents_explain_denied of the bases. NULL: there are none. */
 bool transfer_source_explain_denied(const struct transfer_source *source, struct buf *out);
 
 #endif

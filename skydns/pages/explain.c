@@ -230,10 +230,10 @@ static void explain_soa_serial(struct explainer *e)
     if (dname_read(&r, &apex)) {
         dname_lower(&apex);
         serial->is_shown = true;
-        serial->is_hour = e->config->settings.transfer_count == 0 || !e->sources.feed;
+        serial->is_hour = e->config->settings.transfer_count == 0 || !e->sources.transfer_source;
         serial->value = plan->soa.serial;
         if (!serial->is_hour) {
-            serial->origin = e->sources.serials(e->sources.feed, &apex);
+            serial->origin = e->sources.serials(e->sources.transfer_source, &apex);
         }
     }
 }

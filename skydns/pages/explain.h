@@ -160,8 +160,9 @@ struct explainer_sources {
     const struct outage *outage;       /* else etcd counts as there */
     const struct rate_limit *rates;    /* else nothing is said of what clients have left */
     const struct namespace_rate *namespace_rates;
-    const struct transfer_source *feed; /* what `serials` asks; else all are of the hour */
-    struct serial_origin (*serials)(const struct transfer_source *feed, const struct dname *apex);
+    const struct transfer_source
+        *transfer_source; /* what `serials` asks; else all are of the hour */
+    struct serial_origin (*serials)(const struct transfer_source *source, const struct dname *apex);
 };
 
 struct explainer *explainer_new(const struct explainer_sources *sources);
