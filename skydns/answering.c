@@ -1,11 +1,9 @@
 #include "skydns/answering.h"
 
-#include <errno.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "common/base/log.h"
 #include "common/base/xalloc.h"

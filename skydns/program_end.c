@@ -5,6 +5,7 @@
 #include "common/base/cleanup.h"
 #include "common/base/clock.h"
 #include "common/base/log.h"
+#include "common/base/timer.h"
 #include "skydns/answering.h"
 #include "skydns/config/certificate.h"
 #include "skydns/config/live_config.h"
@@ -71,8 +72,7 @@ void program_on_taken(void *data, pid_t process)
     p->status.keeper = NULL;
     snapshot_keeper_free(STEAL(p->keeper)); /* the other one writes it */
     p->leaving_since_ms = clock_monotonic_ms();
-    ev_timer_init(&p->leaving, on_leaving, LEAVING_LOOK_MS / 1000.0, LEAVING_LOOK_MS / 1000.0);
-    p->leaving.data = p;
+    timer_init_every(&p->leaving, on_leaving, p, LEAVING_LOOK_MS / 1000.0);
     ev_timer_start(p->loop, &p->leaving);
 }
 

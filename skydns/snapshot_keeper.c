@@ -257,8 +257,7 @@ struct snapshot_keeper *snapshot_keeper_new(const struct snapshot_keeper_config 
     ev_prepare_init(&keeper->look, snapshot_keeper_on_turn);
     keeper->look.data = keeper;
     ev_prepare_start(config->loop, &keeper->look);
-    ev_timer_init(&keeper->wake, snapshot_keeper_on_wake, 0., 0.);
-    keeper->wake.data = keeper;
+    timer_init(&keeper->wake, snapshot_keeper_on_wake, keeper);
     return keeper;
 }
 

@@ -6,7 +6,6 @@
 #include "common/base/duration.h"
 #include "common/base/log.h"
 #include "skydns/config/live_config.h"
-#include "skydns/settings/option_text.h"
 #include "skydns/snapshot/snapshot_file.h"
 #include "skydns/sync/store_sync.h"
 #include "skydns/sync/writer_documents.h"

@@ -1,7 +1,6 @@
 #include "common/base/addr.h"
 
 #include <arpa/inet.h>
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,6 @@
 #include "common/base/arena.h"
 
 #include <stdalign.h>
-#include <stdint.h>
 #include <stdlib.h>
 
 #include "common/base/xalloc.h"

@@ -8,7 +8,6 @@
 #ifndef COMMON_BASE_ERR_H
 #define COMMON_BASE_ERR_H
 
-#include <stdarg.h>
 #include <stdbool.h>
 
 #include "common/base/attributes.h"

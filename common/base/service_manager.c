@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "common/base/attributes.h"
+#include "common/base/timer.h"
 #include "common/base/xalloc.h"
 
 /* Fits twice the longest text of any caller. */
@@ -87,8 +88,7 @@ static void on_watchdog(struct ev_loop *loop UNUSED, ev_timer *timer, int revent
 static void start_watchdog(struct service_manager *manager, int64_t limit_us)
 {
     double period_s = (double)limit_us / 2e6;
-    ev_timer_init(&manager->watchdog, on_watchdog, period_s, period_s);
-    manager->watchdog.data = manager;
+    timer_init_every(&manager->watchdog, on_watchdog, manager, period_s);
     ev_timer_start(manager->loop, &manager->watchdog);
 }
 

@@ -1,4 +1,4 @@
-/* Initializes and arms timers of libev that run once. On the loop's thread. */
+/* Initializes and arms timers of libev. On the loop's thread. */
 #ifndef COMMON_BASE_TIMER_H
 #define COMMON_BASE_TIMER_H
 
@@ -11,6 +11,15 @@ static inline void timer_init(ev_timer *timer, void (*callback)(struct ev_loop *
 {
     ev_init(timer, callback);
     timer->data = owner;
+}
+
+/* Does the same for a timer that runs again and again once it is started. */
+static inline void timer_init_every(ev_timer *timer,
+                                    void (*callback)(struct ev_loop *, ev_timer *, int),
+                                    void *owner, double period_s)
+{
+    timer_init(timer, callback, owner);
+    ev_timer_set(timer, period_s, period_s);
 }
 
 /* Arms the timer, active or not; a time that has passed is at once. Counts from the beginning

@@ -1,7 +1,6 @@
 #include "common/base/typing_errors.h"
 
 #include <stdint.h>
-#include <string.h>
 
 enum { LETTERS_MAX = 64 };
 

@@ -98,15 +98,23 @@ int64_t utc_time_parse_s(const char *text)
     return utc_time_parse_us(slice_str(text)) / US_PER_S;
 }
 
-/* Appends "2024-05-01T12:00:00"; a year has four digits. */
-static void append_seconds(int64_t time_s, struct buf *out)
+const char *utc_time_text_s(int64_t time_s, char out[UTC_TIME_TEXT_MAX])
 {
     const time_t s = (time_t)time_s;
     struct tm time;
-    char text[sizeof("2024-05-01T12:00:00")];
-    if (gmtime_r(&s, &time) && strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%S", &time) > 0) {
-        buf_append_str(out, text);
+    if (!gmtime_r(&s, &time) ||
+        strftime(out, sizeof("2024-05-01T12:00:00Z"), "%Y-%m-%dT%H:%M:%SZ", &time) == 0) {
+        out[0] = '\0';
     }
+    return out;
+}
+
+/* Appends "2024-05-01T12:00:00". */
+static void append_seconds(int64_t time_s, struct buf *out)
+{
+    char text[UTC_TIME_TEXT_MAX];
+    const size_t len = strcspn(utc_time_text_s(time_s, text), "Z");
+    buf_append(out, text, len);
 }
 
 void utc_time_append(int64_t time_us, struct buf *out)

@@ -22,4 +22,8 @@ void utc_time_append(int64_t time_us, struct buf *out);
 /* Appends a time as people read it: "2024-05-01T12:00:00.000Z". */
 void utc_time_append_ms(int64_t time_ms, struct buf *out);
 
+/* Writes "2024-05-01T12:00:00Z"; nothing for a year that has not four digits. Returns out. */
+enum { UTC_TIME_TEXT_MAX = 32 };
+const char *utc_time_text_s(int64_t time_s, char out[UTC_TIME_TEXT_MAX]);
+
 #endif

@@ -17,8 +17,6 @@
 #define COMMON_ETCD_ETCD_H
 
 #include <ev.h>
-#include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 #include "common/base/attributes.h"

@@ -11,6 +11,7 @@
 #include "common/base/backoff.h"
 #include "common/base/cleanup.h"
 #include "common/base/clock.h"
+#include "common/base/file_stamp.h"
 #include "common/base/log.h"
 #include "common/base/xalloc.h"
 #include "common/etcd/etcd_codec_internal.h"
@@ -40,7 +41,7 @@ struct etcd_auth {
     struct err failure;
     struct backoff backoff;
     int64_t not_before_ms;
-    struct stat file_read; /* the password file when last read */
+    struct file_stamp file_read; /* the password file when last read */
 
     /* ASKING: the response so far */
     struct arena arena;
@@ -74,11 +75,13 @@ static int read_password(struct etcd_auth *auth, char out[PASSWORD_MAX + 1], str
 {
     size_t len = 0;
     CLEANUP_CLOSE int fd = open(auth->password_file, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    int rc = fd < 0 || fstat(fd, &auth->file_read) < 0 ? -errno : read_fd(fd, out, &len);
+    struct stat st;
+    int rc = fd < 0 || fstat(fd, &st) < 0 ? -errno : read_fd(fd, out, &len);
     if (rc != 0) {
         return err_set(err, ERR_REFUSED, "read password file `%s`: %s", auth->password_file,
                        err_code_text(rc));
     }
+    auth->file_read = file_stamp_of(&st);
     out[len] = '\0';
     out[strcspn(out, "\r\n")] = '\0';
     return 0;
@@ -86,12 +89,9 @@ static int read_password(struct etcd_auth *auth, char out[PASSWORD_MAX + 1], str
 
 static bool is_file_changed(const struct etcd_auth *auth)
 {
-    struct stat now;
-    const struct stat *before = &auth->file_read;
-    return auth->password_file && stat(auth->password_file, &now) == 0 &&
-           (now.st_ino != before->st_ino || now.st_size != before->st_size ||
-            now.st_mtim.tv_sec != before->st_mtim.tv_sec ||
-            now.st_mtim.tv_nsec != before->st_mtim.tv_nsec);
+    static const struct file_stamp none;
+    const struct file_stamp now = auth->password_file ? file_stamp_at(auth->password_file) : none;
+    return !file_stamp_is_same(&now, &none) && !file_stamp_is_same(&now, &auth->file_read);
 }
 
 /* ---- Asking ---- */

@@ -46,7 +46,6 @@
 #define COMMON_ETCD_ETCD_MIRROR_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 #include "common/base/attributes.h"

@@ -11,7 +11,6 @@
 #include <stdint.h>
 
 #include "common/base/addr.h"
-#include "common/base/attributes.h"
 #include "common/base/err.h"
 
 /* Limits the addresses of a name; the rest is ignored. The headless Service of an etcd cluster has

@@ -20,7 +20,6 @@
 #include <stdint.h>
 
 #include "common/base/addr.h"
-#include "common/base/attributes.h"
 #include "common/base/err.h"
 #include "common/base/slice.h"
 

@@ -22,7 +22,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "common/base/attributes.h"
 #include "common/base/err.h"
 #include "common/base/slice.h"
 

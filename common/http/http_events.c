@@ -5,6 +5,7 @@
 
 #include "common/base/attributes.h"
 #include "common/base/log.h"
+#include "common/base/timer.h"
 #include "common/base/xalloc.h"
 #include "common/http/http_held.h"
 #include "common/http/http_server.h"
@@ -109,8 +110,7 @@ struct http_events *http_events_new(const struct http_events_config *config)
         .gone = http_events_on_gone,
     });
     buf_init(&events->newest, HTTP_EVENT_BYTES_MAX + FRAME_BYTES);
-    ev_timer_init(&events->timer, http_events_on_tick, period_s, period_s);
-    events->timer.data = events;
+    timer_init_every(&events->timer, http_events_on_tick, events, period_s);
     /* Runs after the sockets of the same turn: a probe that has arrived comes first. */
     ev_set_priority(&events->timer, EV_MINPRI);
     return events;

@@ -5,7 +5,6 @@
 #ifndef COMMON_HTTP_HTTP_FETCH_H
 #define COMMON_HTTP_HTTP_FETCH_H
 
-#include <stddef.h>
 #include <stdint.h>
 
 #include "common/base/addr.h"

@@ -4,13 +4,13 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include "common/base/buf.h"
 #include "common/base/client_net.h"
 #include "common/base/clock.h"
+#include "common/base/timer.h"
 #include "common/base/xalloc.h"
 #include "common/http/http_connection_internal.h"
 #include "common/http/http_head.h"
@@ -99,8 +99,7 @@ struct http_holder *http_holder_new(const struct http_holder_config *config)
     struct http_holder *holder =
         xcalloc(1, sizeof(*holder) + config->max * sizeof(holder->held[0]));
     holder->config = *config;
-    ev_timer_init(&holder->tick, http_holder_on_tick, tick_s, tick_s);
-    holder->tick.data = holder;
+    timer_init_every(&holder->tick, http_holder_on_tick, holder, tick_s);
     return holder;
 }
 

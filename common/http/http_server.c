@@ -16,7 +16,6 @@
 #include "common/base/xalloc.h"
 #include "common/http/http_connection_internal.h"
 #include "common/http/http_head.h"
-#include "common/http/http_request_internal.h"
 
 enum {
     /* Bounds connections without those that are fresh: a second's worth of connections without a

@@ -12,8 +12,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "common/base/attributes.h"
-
 struct buf;
 struct http_reply;
 struct http_request;

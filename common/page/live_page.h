@@ -7,7 +7,6 @@
 #define COMMON_PAGE_LIVE_PAGE_H
 
 #include <stddef.h>
-#include <stdint.h>
 
 #include "common/http/http_events.h"
 #include "common/http/http_server.h"

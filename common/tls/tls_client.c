@@ -5,6 +5,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
+#include "common/base/file_stamp.h"
 #include "common/base/xalloc.h"
 #include "common/tls/tls_files_internal.h"
 
@@ -13,7 +14,7 @@ enum { FILE_CA, FILE_CERT, FILE_KEY, FILE_COUNT };
 struct tls_client {
     char *paths[FILE_COUNT]; /* "" = none */
     bool without_ca;
-    struct tls_file_stamp stamps[FILE_COUNT];
+    struct file_stamp stamps[FILE_COUNT];
     SSL_CTX *context;
     uint64_t generation;
 };
@@ -34,7 +35,7 @@ static int read_ca(SSL_CTX *context, const char *path, struct err *err)
 static int tls_client_read_all(struct tls_client *client, struct err *err)
 {
     for (size_t i = 0; i < FILE_COUNT; i++) {
-        client->stamps[i] = tls_file_stamp_of(client->paths[i]);
+        client->stamps[i] = file_stamp_at(client->paths[i]);
     }
     SSL_CTX *context = tls_context_new(TLS_client_method());
     ERR_clear_error();
@@ -98,8 +99,8 @@ enum tls_refresh tls_client_refresh(struct tls_client *client, struct err *err)
 {
     bool is_changed = false;
     for (size_t i = 0; i < FILE_COUNT; i++) {
-        const struct tls_file_stamp now = tls_file_stamp_of(client->paths[i]);
-        is_changed |= !tls_file_stamp_is_same(&now, &client->stamps[i]);
+        const struct file_stamp now = file_stamp_at(client->paths[i]);
+        is_changed |= !file_stamp_is_same(&now, &client->stamps[i]);
     }
     if (!is_changed) {
         return TLS_UNCHANGED;

@@ -4,42 +4,10 @@
 #include <openssl/err.h>
 #include <openssl/ssl.h>
 #include <stdio.h>
-#include <string.h>
-#include <sys/stat.h>
 
 #include "common/base/attributes.h"
 #include "common/base/cleanup.h"
 #include "common/base/xalloc.h"
-
-/* ---- Changes ---- */
-
-struct tls_file_stamp tls_file_stamp_of(const char *path)
-{
-    struct tls_file_stamp stamp;
-    struct stat st;
-    memset(&stamp, 0, sizeof(stamp)); /* all zero: no file */
-    if (path[0] && stat(path, &st) == 0) {
-        stamp.device = st.st_dev;
-        stamp.inode = st.st_ino;
-        stamp.size = st.st_size;
-        stamp.modified = st.st_mtim;
-        stamp.changed = st.st_ctim;
-    }
-    return stamp;
-}
-
-static bool is_same_time(struct timespec a, struct timespec b)
-{
-    return a.tv_sec == b.tv_sec && a.tv_nsec == b.tv_nsec;
-}
-
-bool tls_file_stamp_is_same(const struct tls_file_stamp *a, const struct tls_file_stamp *b)
-{
-    return a->device == b->device && a->inode == b->inode && a->size == b->size &&
-           is_same_time(a->modified, b->modified) && is_same_time(a->changed, b->changed);
-}
-
-/* ---- Reading ---- */
 
 int tls_file_malformed(const char *role, const char *path, struct err *err)
 {

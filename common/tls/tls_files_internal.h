@@ -1,31 +1,12 @@
-/* Reads PEM files for clients and servers, and notices that one has changed. Errors name the file's
+/* Reads PEM files for clients and servers. Errors name the file's
  * role and path: -errno if it cannot be read, ERR_SYNTAX if its content is wrong. */
 #ifndef COMMON_TLS_TLS_FILES_INTERNAL_H
 #define COMMON_TLS_TLS_FILES_INTERNAL_H
-
-#include <stdbool.h>
-#include <stdint.h>
-#include <sys/types.h>
-#include <time.h>
 
 #include "common/base/attributes.h"
 #include "common/base/err.h"
 
 struct ssl_ctx_st;
-
-/* Identifies a file's content. A mounted Secret becomes another file behind a symbolic link at each
- * change; an overwritten file has other times. All zero: no file. */
-struct tls_file_stamp {
-    dev_t device;
-    ino_t inode;
-    off_t size;
-    struct timespec modified;
-    struct timespec changed;
-};
-
-struct tls_file_stamp tls_file_stamp_of(const char *path); /* Returns the stamp of a file; "": of no
-                                                              file. */
-bool tls_file_stamp_is_same(const struct tls_file_stamp *a, const struct tls_file_stamp *b);
 
 /* Reports OpenSSL's innermost reason as an error about this file, and clears its queue. Returns
  * ERR_SYNTAX. */

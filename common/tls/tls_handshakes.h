@@ -14,7 +14,6 @@
 #define COMMON_TLS_TLS_HANDSHAKES_H
 
 #include <stdbool.h>
-#include <stdint.h>
 #include <sys/queue.h>
 
 #include "common/base/attributes.h"

@@ -6,11 +6,11 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
-#include <string.h>
 #include <time.h>
 
 #include "common/base/attributes.h"
 #include "common/base/clock.h"
+#include "common/base/file_stamp.h"
 #include "common/base/xalloc.h"
 #include "common/tls/tls_client.h"
 #include "common/tls/tls_files_internal.h"
@@ -32,7 +32,7 @@ static int groups[] = {NID_X25519, NID_X9_62_prime256v1, NID_secp384r1};
 
 struct tls_server {
     char *paths[FILE_COUNT]; /* "" = none */
-    struct tls_file_stamp stamps[FILE_COUNT];
+    struct file_stamp stamps[FILE_COUNT];
     struct tls_tickets *tickets; /* of every context */
     int64_t key_made_ms;         /* of a ticket key made here */
     pthread_mutex_t lock;        /* of context: threads of sessions hold it */
@@ -151,7 +151,7 @@ static int tls_server_read_all(struct tls_server *server, struct err *err)
 {
     struct tls_ticket_keys keys = {.count = 0};
     for (size_t i = 0; i < FILE_COUNT; i++) {
-        server->stamps[i] = tls_file_stamp_of(server->paths[i]);
+        server->stamps[i] = file_stamp_at(server->paths[i]);
     }
     SSL_CTX *context = context_new(server);
     ERR_clear_error();
@@ -229,8 +229,8 @@ int tls_server_refresh(struct tls_server *server, struct err *err)
     bool is_changed = false;
     renew_ticket_key(server);
     for (size_t i = 0; i < FILE_COUNT; i++) {
-        const struct tls_file_stamp now = tls_file_stamp_of(server->paths[i]);
-        is_changed |= !tls_file_stamp_is_same(&now, &server->stamps[i]);
+        const struct file_stamp now = file_stamp_at(server->paths[i]);
+        is_changed |= !file_stamp_is_same(&now, &server->stamps[i]);
     }
     if (!is_changed) {
         return TLS_UNCHANGED;

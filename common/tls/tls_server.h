@@ -15,8 +15,6 @@
 #ifndef COMMON_TLS_TLS_SERVER_H
 #define COMMON_TLS_TLS_SERVER_H
 
-#include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 #include "common/base/attributes.h"

@@ -7,11 +7,9 @@
 
 #include "common/dns/dns.h"
 #include "skydns/publish/engine_config.h"
-#include "skydns/records/rr.h"
 #include "skydns/records/store.h"
 #include "skydns/wire/answer_plan.h"
 #include "skydns/wire/deferral.h"
-#include "skydns/wire/edns.h"
 #include "skydns/wire/external_answer.h"
 #include "skydns/wire/query.h"
 #include "skydns/wire/question.h"

@@ -1,9 +1,7 @@
 #include "skydns/answer/answer_kube.h"
 
 #include <netinet/in.h>
-#include <string.h>
 
-#include "common/dns/dns.h"
 #include "skydns/answer/answer_internal.h"
 #include "skydns/records/rr.h"
 

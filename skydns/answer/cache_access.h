@@ -12,12 +12,10 @@
 #include <stdint.h>
 
 #include "skydns/external/cache.h"
-#include "skydns/external/zone_table.h"
 #include "skydns/publish/engine_config.h"
 #include "skydns/wire/deferral.h"
 #include "skydns/wire/external_answer.h"
 #include "skydns/wire/query.h"
-#include "skydns/wire/question.h"
 #include "skydns/wire/response.h"
 
 struct cache_image;

@@ -9,7 +9,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "common/dns/dns.h"
 #include "skydns/external/zone_table.h"
 #include "skydns/publish/engine_config.h"
 #include "skydns/wire/external_answer.h"

@@ -1,10 +1,8 @@
 #include "skydns/answer/follow_internal.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "common/base/xalloc.h"
-#include "common/dns/dns.h"
 #include "skydns/answer/address_pick.h"
 #include "skydns/answer/answer.h"
 #include "skydns/answer/answer_kube.h"

@@ -16,7 +16,6 @@
 #include "skydns/publish/engine_config.h"
 #include "skydns/records/rr.h"
 #include "skydns/wire/deferral.h"
-#include "skydns/wire/external_answer.h"
 
 struct address_pick;
 struct answer_input;

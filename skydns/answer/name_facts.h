@@ -10,7 +10,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "common/base/attributes.h"
 #include "common/dns/dname.h"
 #include "skydns/answer/answer.h"
 #include "skydns/publish/engine_config.h"

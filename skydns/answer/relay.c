@@ -1,7 +1,5 @@
 #include "skydns/answer/relay.h"
 
-#include <string.h>
-
 #include "common/base/cursor.h"
 #include "common/dns/dns.h"
 #include "skydns/external/cache_image_writer.h"

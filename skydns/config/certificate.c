@@ -1,10 +1,11 @@
 #include "skydns/config/certificate.h"
 
 #include <stdlib.h>
-#include <time.h>
 
 #include "common/base/clock.h"
 #include "common/base/log.h"
+#include "common/base/timer.h"
+#include "common/base/utc_time.h"
 #include "common/base/xalloc.h"
 #include "common/tls/tls_client.h"
 #include "common/tls/tls_server.h"
@@ -21,16 +22,6 @@ struct certificate {
     ev_timer look;
 };
 
-static const char *certificate_time_text(int64_t unix_s, char out[64])
-{
-    struct tm utc;
-    time_t when = (time_t)unix_s;
-    if (!gmtime_r(&when, &utc) || strftime(out, 64, "%Y-%m-%dT%H:%M:%SZ", &utc) == 0) {
-        out[0] = '\0';
-    }
-    return out;
-}
-
 static enum stage certificate_stage_of(const struct certificate *c)
 {
     int64_t left_s = tls_server_not_after_s(c->server) - clock_wall_s();
@@ -39,7 +30,7 @@ static enum stage certificate_stage_of(const struct certificate *c)
 
 static void tell_stage(struct certificate *c)
 {
-    char ends[64];
+    char ends[UTC_TIME_TEXT_MAX];
     int64_t now_ms = clock_monotonic_ms();
     enum stage stage = certificate_stage_of(c);
     if (stage == c->told && now_ms - c->told_ms < (int64_t)CERTIFICATE_AGAIN_S * 1000) {
@@ -47,7 +38,7 @@ static void tell_stage(struct certificate *c)
     }
     c->told = stage;
     c->told_ms = now_ms;
-    certificate_time_text(tls_server_not_after_s(c->server), ends);
+    utc_time_text_s(tls_server_not_after_s(c->server), ends);
     if (stage == OVER) {
         log_error("the certificate has expired, clients refuse it", LOG_STR("file", c->file),
                   LOG_STR("ended", ends));
@@ -60,7 +51,7 @@ void certificate_reload(struct certificate *certificate)
 {
     struct certificate *c = certificate;
     struct err err = {0};
-    char ends[64];
+    char ends[UTC_TIME_TEXT_MAX];
     if (!c) {
         return;
     }
@@ -69,7 +60,7 @@ void certificate_reload(struct certificate *certificate)
         c->is_refused = false;
         c->told = FINE; /* of the new one, nothing is told yet */
         log_info("certificate reloaded", LOG_STR("file", c->file),
-                 LOG_STR("ends", certificate_time_text(tls_server_not_after_s(c->server), ends)));
+                 LOG_STR("ends", utc_time_text_s(tls_server_not_after_s(c->server), ends)));
         break;
     case TLS_READ_FAILED:
         c->is_refused = true;
@@ -103,8 +94,7 @@ int certificate_new(struct ev_loop *loop, const struct options *flags,
     }
     struct certificate *c = xcalloc(1, sizeof(*c));
     *c = (struct certificate){.loop = loop, .file = flags->cert, .server = server};
-    ev_timer_init(&c->look, certificate_on_check, CERTIFICATE_LOOK_S, CERTIFICATE_LOOK_S);
-    c->look.data = c;
+    timer_init_every(&c->look, certificate_on_check, c, CERTIFICATE_LOOK_S);
     ev_timer_start(loop, &c->look);
     tell_stage(c);
     *ret_certificate = c;

@@ -4,13 +4,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "common/base/attributes.h"
 #include "common/base/cleanup.h"
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/base/timer.h"
+#include "common/base/utc_time.h"
 #include "common/base/xalloc.h"
 #include "skydns/config/key_set_internal.h"
 #include "skydns/dnssec/dnssec.h"
@@ -365,16 +365,6 @@ struct clock_watch {
     int64_t wall_ms, monotonic_ms; /* when it last looked */
 };
 
-static const char *dnssec_files_time_text(int64_t unix_ms, char out[64])
-{
-    struct tm utc;
-    time_t when = (time_t)(unix_ms / 1000);
-    if (!gmtime_r(&when, &utc) || strftime(out, 64, "%Y-%m-%dT%H:%M:%SZ", &utc) == 0) {
-        out[0] = '\0';
-    }
-    return out;
-}
-
 static void clock_watch_look(struct clock_watch *watch)
 {
     watch->wall_ms = clock_wall_ms();
@@ -383,7 +373,7 @@ static void clock_watch_look(struct clock_watch *watch)
 
 static void dnssec_files_on_check(struct ev_loop *loop UNUSED, ev_timer *timer, int events UNUSED)
 {
-    char from[64], to[64];
+    char from[UTC_TIME_TEXT_MAX], to[UTC_TIME_TEXT_MAX];
     struct clock_watch *watch = timer->data;
     int64_t before_ms = watch->wall_ms, was_ms = watch->monotonic_ms;
     clock_watch_look(watch);
@@ -391,8 +381,8 @@ static void dnssec_files_on_check(struct ev_loop *loop UNUSED, ev_timer *timer, 
     int64_t jump_s = (watch->wall_ms - due_ms) / 1000;
     if (jump_s > CLOCK_WATCH_JUMP_S || jump_s < -CLOCK_WATCH_JUMP_S) {
         log_warn("the wall clock jumped, signatures that are not valid now are made again",
-                 LOG_STR("from", dnssec_files_time_text(due_ms, from)),
-                 LOG_STR("to", dnssec_files_time_text(watch->wall_ms, to)),
+                 LOG_STR("from", utc_time_text_s(due_ms / 1000, from)),
+                 LOG_STR("to", utc_time_text_s(watch->wall_ms / 1000, to)),
                  LOG_INT("seconds", jump_s));
     }
 }
@@ -401,8 +391,7 @@ struct clock_watch *clock_watch_new(struct ev_loop *loop)
 {
     struct clock_watch *watch = xcalloc(1, sizeof(*watch));
     watch->loop = loop;
-    ev_timer_init(&watch->look, dnssec_files_on_check, look_s, look_s);
-    watch->look.data = watch;
+    timer_init_every(&watch->look, dnssec_files_on_check, watch, look_s);
     return watch;
 }
 
@@ -420,7 +409,6 @@ void clock_watch_turn(struct clock_watch *watch, bool is_on)
         ev_timer_stop(watch->loop, &watch->look);
     } else if (!ev_is_active(&watch->look)) {
         clock_watch_look(watch);
-        ev_timer_set(&watch->look, look_s, look_s);
-        ev_timer_start(watch->loop, &watch->look);
+        ev_timer_again(watch->loop, &watch->look);
     }
 }

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "common/base/cleanup.h"
+#include "common/base/file_stamp.h"
 #include "common/base/timer.h"
 #include "common/base/xalloc.h"
 
@@ -16,62 +17,23 @@
  * second look; and links of links have no events. */
 static const double settle_s = 0.05, again_s = 1.1, usual_look_s = 5.0;
 
-/* Identity of a content; all zero: there is no file. */
-struct identity {
-    dev_t device;
-    ino_t inode;
-    off_t size;
-    struct timespec written, changed;
-};
-
 struct watched_file {
     struct watched_file_config config;
     char *folder;
-    struct identity read;    /* what was read last, or could not be */
-    struct identity pending; /* seen since */
+    struct file_stamp read;    /* what was read last, or could not be */
+    struct file_stamp pending; /* seen since */
     ev_stat on_file, on_folder;
     ev_timer settle, again, look;
 };
 
-static struct identity identity_of(const struct stat *st)
-{
-    return (struct identity){
-        .device = st->st_dev,
-        .inode = st->st_ino,
-        .size = st->st_size,
-        .written = st->st_mtim,
-        .changed = st->st_ctim,
-    };
-}
-
-static struct identity look_at(const struct watched_file *file)
-{
-    struct stat st;
-    if (stat(file->config.path, &st) < 0) {
-        return (struct identity){0};
-    }
-    return identity_of(&st);
-}
-
-static bool same_time(struct timespec a, struct timespec b)
-{
-    return a.tv_sec == b.tv_sec && a.tv_nsec == b.tv_nsec;
-}
-
-static bool watched_file_is_same(const struct identity *a, const struct identity *b)
-{
-    return a->device == b->device && a->inode == b->inode && a->size == b->size &&
-           same_time(a->written, b->written) && same_time(a->changed, b->changed);
-}
-
 /* Checks the file: a new content counts when it has been seen twice. */
 static void watched_file_check(struct watched_file *file)
 {
-    struct identity now = look_at(file);
-    if (watched_file_is_same(&now, &file->read)) {
+    const struct file_stamp now = file_stamp_at(file->config.path);
+    if (file_stamp_is_same(&now, &file->read)) {
         return;
     }
-    if (watched_file_is_same(&now, &file->pending)) {
+    if (file_stamp_is_same(&now, &file->pending)) {
         file->read = now;
         file->config.changed(file->config.data);
         return;
@@ -105,7 +67,7 @@ struct watched_file *watched_file_new(const struct watched_file_config *config)
     CLEANUP_FREE char *copy = xstrdup(config->path);
     file->config = *config;
     file->folder = xstrdup(dirname(copy));
-    file->read = file->pending = look_at(file);
+    file->read = file->pending = file_stamp_at(config->path);
     watched_file_watch(file, &file->on_file, config->path);
     watched_file_watch(file, &file->on_folder, file->folder);
     ev_timer_init(&file->settle, watched_file_on_timer, settle_s, 0.);
@@ -178,7 +140,7 @@ int watched_file_read(struct watched_file *file, struct buf *text, struct err *e
         int code = -errno;
         return err_set(err, code, "read `%s`: %s", file->config.path, err_code_text(code));
     }
-    file->read = file->pending = identity_of(&st);
+    file->read = file->pending = file_stamp_of(&st);
     if (!S_ISREG(st.st_mode)) {
         return err_set(err, -EINVAL, "read `%s`: expected a plain file", file->config.path);
     }

@@ -1,4 +1,3 @@
-#include <string.h>
 
 #include "common/base/buf.h"
 #include "skydns/corefile/lexer_internal.h"

@@ -7,7 +7,6 @@
 
 #include "common/base/addr.h"
 #include "common/base/duration.h"
-#include "common/base/xalloc.h"
 #include "common/dns/dname.h"
 
 /* ---- Plugins ---- */

@@ -17,7 +17,6 @@
 #include "common/base/attributes.h"
 #include "common/base/buf.h"
 #include "common/base/err.h"
-#include "common/base/slice.h"
 #include "skydns/corefile/parser_internal.h"
 #include "skydns/corefile/translation_internal.h"
 

@@ -6,6 +6,7 @@
 #include "common/base/attributes.h"
 #include "common/base/clock.h"
 #include "common/base/json_text.h"
+#include "common/base/timer.h"
 #include "common/base/xalloc.h"
 #include "skydns/clients/client_index.h"
 #include "skydns/pages/busy_clients_internal.h"
@@ -147,8 +148,7 @@ struct client_figures *client_figures_new(const struct client_figures_config *co
     f->config = *config;
     f->namespaces = namespace_figures_new(config->labels_max);
     f->busy = busy_clients_new();
-    ev_timer_init(&f->timer, client_figures_on_timer, 0., CLIENT_FIGURES_EVERY_MS / 1000.0);
-    f->timer.data = f;
+    timer_init_every(&f->timer, client_figures_on_timer, f, CLIENT_FIGURES_EVERY_MS / 1000.0);
     ev_timer_again(config->loop, &f->timer);
     choose_counting(f, clock_monotonic_ms());
     return f;

@@ -16,7 +16,6 @@
 #include <ev.h>
 #include <stdbool.h>
 #include <stddef.h>
-#include <stdint.h>
 
 #include "common/base/buf.h"
 #include "common/base/metrics.h"

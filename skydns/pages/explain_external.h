@@ -8,7 +8,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "common/dns/dns.h"
 #include "skydns/external/cache.h"
 #include "skydns/external/zone_table.h"
 #include "skydns/publish/engine_config.h"

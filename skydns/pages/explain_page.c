@@ -3,7 +3,6 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 #include "common/base/clock.h"
 #include "common/base/json_text.h"
@@ -177,17 +176,13 @@ static int64_t signature_left_s(int64_t end_s)
 
 static void explain_put_signing_key(const struct signing_key *key, int64_t end_s, struct buf *out)
 {
-    char end[64];
-    struct tm utc;
-    time_t when = (time_t)end_s;
+    char end[UTC_TIME_TEXT_MAX];
     int64_t left_s = signature_left_s(end_s);
     json_text_open(out, NULL, '{');
     json_text_number_field(out, "tag", key->tag);
     json_text_number_field(out, "algorithm", key->algorithm);
     if (left_s > 0) {
-        bool is_time =
-            gmtime_r(&when, &utc) && strftime(end, sizeof(end), "%Y-%m-%dT%H:%M:%SZ", &utc) > 0;
-        json_text_string_field(out, "expires", is_time ? end : "");
+        json_text_string_field(out, "expires", utc_time_text_s(end_s, end));
         json_text_number_field(out, "left_s", (uint64_t)left_s);
     }
     buf_append_char(out, '}');

@@ -1,5 +1,4 @@
 /* Prints the client that asks, and the search list of a short name. */
-#include <inttypes.h>
 
 #include "common/base/json_text.h"
 #include "skydns/pages/explain_page.h"

@@ -1,10 +1,8 @@
 /* Prints what is known of an external name. */
-#include <inttypes.h>
 #include <stdio.h>
 
 #include "common/base/clock.h"
 #include "common/base/json_text.h"
-#include "common/dns/dns.h"
 #include "common/dns/dns_names.h"
 #include "skydns/pages/explain_page.h"
 #include "skydns/wire/rr_text.h"

@@ -1,7 +1,6 @@
 #include "skydns/pages/live.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "common/base/clock.h"
 #include "common/base/json_text.h"

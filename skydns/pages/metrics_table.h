@@ -8,7 +8,6 @@
 #include <stdint.h>
 
 #include "common/base/buf.h"
-#include "common/base/metrics.h"
 #include "skydns/config/live_config.h"
 
 struct client_figures;

@@ -5,6 +5,7 @@
 
 #include "common/base/attributes.h"
 #include "common/base/clock.h"
+#include "common/base/timer.h"
 #include "common/base/xalloc.h"
 #include "skydns/clients/client_index.h"
 #include "skydns/pages/metrics_table.h"
@@ -213,8 +214,7 @@ struct missing_names *missing_names_new(struct ev_loop *loop, const struct metri
     m->sketch = missing_sketch_new();
     m->start_s = clock_monotonic_ms() / 1000;
     m->period = -1;
-    ev_timer_init(&m->timer, on_take, take_interval_s, take_interval_s);
-    m->timer.data = m;
+    timer_init_every(&m->timer, on_take, m, take_interval_s);
     ev_timer_start(loop, &m->timer);
     return m;
 }

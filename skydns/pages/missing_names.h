@@ -25,7 +25,6 @@
 #include <stdint.h>
 
 #include "skydns/pages/missing_sketch.h"
-#include "skydns/upstream/upstreams.h"
 
 struct metrics_sources;
 struct missing_names;

@@ -4,8 +4,6 @@
 #ifndef SKYDNS_SYNC_DOMAIN_CHECK_INTERNAL_H
 #define SKYDNS_SYNC_DOMAIN_CHECK_INTERNAL_H
 
-#include <stdbool.h>
-
 #include "common/dns/dname.h"
 #include "skydns/publish/engine_config.h"
 

@@ -11,7 +11,6 @@
 #ifndef SKYDNS_SYNC_GONE_NAMES_H
 #define SKYDNS_SYNC_GONE_NAMES_H
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 

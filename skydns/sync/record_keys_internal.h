@@ -11,7 +11,6 @@
 #define SKYDNS_SYNC_RECORD_KEYS_INTERNAL_H
 
 #include <stdbool.h>
-#include <stddef.h>
 
 #include "common/base/attributes.h"
 #include "common/base/key_table.h"

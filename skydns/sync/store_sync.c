@@ -1,13 +1,12 @@
 #include "skydns/sync/store_sync.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "common/base/attributes.h"
 #include "common/base/cleanup.h"
-#include "common/base/err.h"
 #include "common/base/log.h"
 #include "common/base/outage.h"
+#include "common/base/timer.h"
 #include "common/base/xalloc.h"
 #include "common/etcd/etcd_mirror.h"
 #include "common/etcd/etcd_store_id.h"
@@ -247,10 +246,8 @@ static struct store_sync *sync_new(const struct store_sync_config *config)
     sync->gone = config->wants_gone ? gone_names_new() : NULL;
     sync->marks = config->wants_marks ? revision_marks_new() : NULL;
     buf_init(&sync->seen_id, SEEN_ID_MAX);
-    ev_timer_init(&sync->reclaim, store_sync_on_reclaim, 0., reclaim_interval_s);
-    sync->reclaim.data = sync;
-    ev_timer_init(&sync->seen, store_sync_on_seen, 0., seen_interval_s);
-    sync->seen.data = sync;
+    timer_init_every(&sync->reclaim, store_sync_on_reclaim, sync, reclaim_interval_s);
+    timer_init_every(&sync->seen, store_sync_on_seen, sync, seen_interval_s);
     ev_timer_init(&sync->trim, on_trim, 0., reclaim_interval_s);
     return sync;
 }

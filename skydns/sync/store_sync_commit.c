@@ -3,7 +3,6 @@
 #include "common/base/clock.h"
 #include "common/base/log.h"
 
-#include "common/base/xalloc.h"
 #include "skydns/sync/store_sync_internal.h"
 
 /* ---- Versions ---- */

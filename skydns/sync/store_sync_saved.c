@@ -1,6 +1,5 @@
 /* Fills the record store from a snapshot, and makes one. */
 #include <stdio.h>
-#include <string.h>
 
 #include "common/base/clock.h"
 #include "common/base/err.h"

@@ -7,8 +7,6 @@
 #ifndef SKYDNS_SYNC_TOPOLOGY_VALUE_INTERNAL_H
 #define SKYDNS_SYNC_TOPOLOGY_VALUE_INTERNAL_H
 
-#include <stddef.h>
-
 #include "common/base/attributes.h"
 #include "common/base/slice.h"
 

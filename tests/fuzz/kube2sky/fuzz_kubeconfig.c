@@ -1,4 +1,5 @@
 /* kubeconfig files: kube_auth_config_parse over arbitrary bytes. */
+#include <stdint.h>
 #include <stdlib.h>
 
 #include "kube2sky/api/kube_auth_config_internal.h"
