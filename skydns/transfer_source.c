@@ -250,11 +250,6 @@ static void transfer_source_end(struct transfer_source *source)
     transfers_give(source->config.transfers, xcalloc(1, sizeof(struct transfer_step)));
 }
 
-static void wait_a_little(struct transfer_source *source)
-{
-    timer_arm_ms(source->config.loop, &source->pause, TRANSFER_SOURCE_PAUSE_MS);
-}
-
 static void tell_unsigned(struct transfer_source *source, const struct engine_config *now)
 {
     if (now->dnssec && !source->has_told) {
@@ -322,7 +317,7 @@ static void transfer_source_check(struct transfer_source *source)
     }
     if (clock_monotonic_ms() - source->given_ms < TRANSFER_SOURCE_PAUSE_MS ||
         !transfer_source_send(source, now)) {
-        wait_a_little(source);
+        timer_arm_ms(source->config.loop, &source->pause, TRANSFER_SOURCE_PAUSE_MS);
     }
 }
 

@@ -271,11 +271,6 @@ int etcd_decode_watch(struct slice message, struct arena *arena,
 
 /* ---- Responses of one value ---- */
 
-static int64_t revision_of(const Etcdserverpb__ResponseHeader *header)
-{
-    return header ? header->revision : 0;
-}
-
 int etcd_decode_lease_grant(struct slice message, struct arena *arena,
                             struct etcd_lease_reply *ret_reply, struct err *err)
 {
@@ -324,7 +319,7 @@ int etcd_decode_lease_revoke(struct slice message, struct arena *arena,
     if (!m) {
         return unpack_error("LeaseRevokeResponse", message, arena, err);
     }
-    *ret_reply = (struct etcd_revoke_reply){.revision = revision_of(m->header)};
+    *ret_reply = (struct etcd_revoke_reply){.revision = m->header ? m->header->revision : 0};
     return 0;
 }
 

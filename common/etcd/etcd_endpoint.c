@@ -16,17 +16,6 @@ static int etcd_endpoint_usage(struct err *err, struct slice url, const char *pr
                    (int)(url.len > 200 ? 200 : url.len), url.ptr, problem);
 }
 
-static struct slice etcd_endpoint_trim(struct slice s)
-{
-    while (s.len > 0 && (s.ptr[0] == ' ' || s.ptr[0] == '\t')) {
-        s = slice_of(s.ptr + 1, s.len - 1);
-    }
-    while (s.len > 0 && (s.ptr[s.len - 1] == ' ' || s.ptr[s.len - 1] == '\t')) {
-        s.len--;
-    }
-    return s;
-}
-
 /* Splits "HOST", "HOST:PORT" or "[V6]:PORT"; the port is empty if absent. */
 static bool split_authority(struct slice authority, struct slice *ret_host, struct slice *ret_port)
 {
@@ -164,7 +153,7 @@ int etcd_endpoints_parse(const char *urls, struct etcd_endpoints *ret, struct er
     const char *p = urls;
     for (;;) {
         size_t len = strcspn(p, ",");
-        int rc = parse_url(etcd_endpoint_trim(slice_of(p, len)), &list, err);
+        int rc = parse_url(slice_trim(slice_of(p, len)), &list, err);
         if (rc != 0) {
             etcd_endpoints_fini(&list);
             return rc;

@@ -169,12 +169,6 @@ static void on_no_address(void *data, const struct etcd_endpoint *endpoint, cons
     turn_failed(link, false);
 }
 
-static void connect_now(struct etcd_link *link)
-{
-    link->is_dialing = true;
-    etcd_dialer_find(link->dialer);
-}
-
 static void connect_when_due(struct etcd_link *link)
 {
     if (link->grpc || link->is_dialing || link->call_count == 0 || ev_is_active(&link->retry)) {
@@ -182,7 +176,8 @@ static void connect_when_due(struct etcd_link *link)
     }
     int64_t wait_ms = link->not_before_ms - clock_monotonic_ms();
     if (wait_ms <= 0) {
-        connect_now(link);
+        link->is_dialing = true;
+        etcd_dialer_find(link->dialer);
         return;
     }
     timer_arm_ms(link->loop, &link->retry, wait_ms);

@@ -152,11 +152,6 @@ static void append_style(struct buf *out, uint8_t style, bool has_colours)
     buf_append_str(out, colours[is_bold ? SCREEN_STRONG : is_plain ? SCREEN_PLAIN : style]);
 }
 
-static bool screen_is_same(const struct screen_cell *a, const struct screen_cell *b)
-{
-    return a->character == b->character && a->style == b->style;
-}
-
 void screen_changes(const struct screen *before, const struct screen *now, bool has_colours,
                     struct buf *out)
 {
@@ -169,7 +164,8 @@ void screen_changes(const struct screen *before, const struct screen *now, bool 
     for (size_t i = 0; i < now->width * now->height; i++) {
         const struct screen_cell *cell = &now->cells[i];
         const struct screen_cell blank = {' ', SCREEN_PLAIN};
-        if (screen_is_same(cell, is_known ? &before->cells[i] : &blank)) {
+        const struct screen_cell *old = is_known ? &before->cells[i] : &blank;
+        if (cell->character == old->character && cell->style == old->style) {
             continue;
         }
         if (i != next || i % now->width == 0) {

@@ -46,9 +46,7 @@ int tls_files_read_ca(struct ssl_ctx_st *context, const char *role, const char *
     return rc;
 }
 
-/* Fails instead of prompting on the terminal. */
-static int tls_files_no_passphrase(char *out UNUSED, int size UNUSED, int is_writing UNUSED,
-                                   void *data)
+int tls_no_passphrase(char *out UNUSED, int size UNUSED, int is_writing UNUSED, void *data)
 {
     *(bool *)data = true;
     return -1;
@@ -57,7 +55,7 @@ static int tls_files_no_passphrase(char *out UNUSED, int size UNUSED, int is_wri
 static int tls_files_read_key(SSL_CTX *context, const char *path, struct err *err)
 {
     bool is_encrypted = false;
-    SSL_CTX_set_default_passwd_cb(context, tls_files_no_passphrase);
+    SSL_CTX_set_default_passwd_cb(context, tls_no_passphrase);
     SSL_CTX_set_default_passwd_cb_userdata(context, &is_encrypted);
     int rc = check_readable("key", path, err);
     if (rc == 0 && SSL_CTX_use_PrivateKey_file(context, path, SSL_FILETYPE_PEM) != 1) {

@@ -20,6 +20,10 @@ int tls_files_read_ca(struct ssl_ctx_st *context, const char *role, const char *
 int tls_files_read_pair(struct ssl_ctx_st *context, const char *cert, const char *key,
                         struct err *err) MUST_CHECK;
 
+/* Serves OpenSSL as the callback for a passphrase: sets the bool that `data` points to, and fails
+ * instead of asking on the terminal. */
+int tls_no_passphrase(char *out, int size, int is_writing, void *data);
+
 /* Creates a context with what both sides set: TLS 1.2 or later, no renegotiation, no compression;
  * idle sessions hold no buffers. Never returns NULL. */
 struct ssl_method_st;

@@ -7,6 +7,7 @@
 
 #include "common/base/attributes.h"
 #include "common/base/xalloc.h"
+#include "common/tls/tls_files_internal.h"
 
 static BIO *open_text(const char *pem)
 {
@@ -35,18 +36,10 @@ static X509 *read_certificate(const char *pem)
     return certificate;
 }
 
-/* Fails instead of prompting on the terminal. */
-static int tls_pem_no_passphrase(char *out UNUSED, int size UNUSED, int is_writing UNUSED,
-                                 void *data)
-{
-    *(bool *)data = true;
-    return -1;
-}
-
 static EVP_PKEY *tls_pem_read_key(const char *pem, bool *ret_is_encrypted)
 {
     BIO *bio = open_text(pem);
-    EVP_PKEY *key = PEM_read_bio_PrivateKey(bio, NULL, tls_pem_no_passphrase, ret_is_encrypted);
+    EVP_PKEY *key = PEM_read_bio_PrivateKey(bio, NULL, tls_no_passphrase, ret_is_encrypted);
     BIO_free(bio);
     return key;
 }

@@ -94,13 +94,6 @@ void answer_deny_external(struct answer *a, enum dns_rcode rcode, uint32_t ttl_s
     a->plan.soa.minimum_s = ttl_s;
 }
 
-/* Answers NXDOMAIN, as dnsmasq's --domain-needed does. It is the last name of a search list: musl
- * and Go do not take SERVFAIL for an answer to that. */
-static void deny_short_name(struct answer *a)
-{
-    answer_deny_external(a, DNS_RCODE_NXDOMAIN, a->config->settings.min_ttl_s);
-}
-
 /* ---- Special names ---- */
 
 static void add_special(struct answer *a, enum rr_type type, struct slice data)
@@ -243,7 +236,9 @@ static void answer_external_forward(struct answer *a, bool is_asked)
         a->follow.is_deferred = true;
         a->follow.deferral->kind = ENGINE_DEFER_FORWARD;
     } else if (has_recursion && is_too_short(a) && dname_label_count(&a->name) == 1) {
-        deny_short_name(a);
+        /* As dnsmasq's --domain-needed does. It is the last name of a search list: musl and Go do
+         * not take SERVFAIL for an answer to that. */
+        answer_deny_external(a, DNS_RCODE_NXDOMAIN, a->config->settings.min_ttl_s);
     } else {
         a->plan.is_recursive = has_recursion;
         answer_fail(a, DNS_RCODE_SERVFAIL, EDNS_ERROR_NOT_AUTHORITATIVE);

@@ -79,17 +79,13 @@ static bool key_owner(const char *base, struct buf *out)
     return zone_text(buf_cstr(&owner), out);
 }
 
-static bool translate_dnssec_is_signed(const struct translation *t, const char *owner)
-{
-    return translation_has_zone(t, owner) || translation_has_reverse_zone(t, owner);
-}
-
 void translate_settle_keys(struct translation *t)
 {
     CLEANUP_STRINGS struct strings settled = strings_new();
     CLEANUP_BUF struct buf owner = buf_of(COREFILE_BYTES_MAX);
     for (const char *base = NULL; (base = strings_next(&t->keys, base));) {
-        if (!key_owner(base, &owner) || translate_dnssec_is_signed(t, buf_cstr(&owner))) {
+        if (!key_owner(base, &owner) || translation_has_zone(t, buf_cstr(&owner)) ||
+            translation_has_reverse_zone(t, buf_cstr(&owner))) {
             strings_add(&settled, base);
         } else {
             note_item(t, NOTE_MISSING, base,

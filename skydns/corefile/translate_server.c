@@ -74,11 +74,6 @@ void translate_prometheus(const struct plugin_use *use)
               "/metrics on the port of -http-addr, with names of its own: see skydns(8), METRICS");
 }
 
-static bool translate_server_is_wildcard(const char *address)
-{
-    return strncmp(address, "0.0.0.0:", 8) == 0 || strncmp(address, "[::]:", 5) == 0;
-}
-
 static bool is_loopback(const char *address)
 {
     return strncmp(address, "127.", 4) == 0 || strncmp(address, "[::1]:", 6) == 0;
@@ -90,7 +85,7 @@ static bool translate_server_is_at(const char *listener, const char *address)
     const char *scheme_end = strstr(listener, "://");
     listener = scheme_end ? scheme_end + strlen("://") : listener;
     size_t n = (size_t)(strrchr(address, ':') - address);
-    return translate_server_is_wildcard(listener) ||
+    return strncmp(listener, "0.0.0.0:", 8) == 0 || strncmp(listener, "[::]:", 5) == 0 ||
            (strncmp(listener, address, n) == 0 && listener[n] == ':');
 }
 

@@ -14,11 +14,6 @@ enum { RCACHE_STALE_MAX_S = 30 * 24 * 60 * 60 };
 /* Capacity of each kind of responses that no line sets. */
 enum { COREDNS_CAPACITY = 9984, RCACHE_MAX = 1000000 };
 
-static int64_t min_of(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
 /* Takes CAPACITY [TTL [MINTTL]]; responses and denials have one cache here. */
 static void translate_upstreams_take_capacity(const struct plugin_use *use,
                                               const struct corefile_line *line)
@@ -31,7 +26,8 @@ static void translate_upstreams_take_capacity(const struct plugin_use *use,
     }
     t->has_capacity = true;
     if (line == use_option(use, line->words[0])) { /* the first of its kind */
-        t->rcache_sum = min_of(t->rcache_sum - COREDNS_CAPACITY + capacity, RCACHE_MAX);
+        const int64_t sum = t->rcache_sum - COREDNS_CAPACITY + capacity;
+        t->rcache_sum = sum < RCACHE_MAX ? sum : RCACHE_MAX;
     } else {
         note_line(t, NOTE_MISSING, line, "another line has the capacity first");
     }

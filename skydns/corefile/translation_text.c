@@ -96,15 +96,10 @@ static void add_http(const struct translation *t, struct strings *flags)
     }
 }
 
-static bool has_no_cache(const struct translation *t)
-{
-    return !t->has_cache && (t->root == ROOT_FORWARDED || !strings_is_empty(&t->stubs));
-}
-
 /* Returns the size of the response cache; -1: the default. */
 static int64_t rcache_of(const struct translation *t)
 {
-    if (has_no_cache(t)) {
+    if (!t->has_cache && (t->root == ROOT_FORWARDED || !strings_is_empty(&t->stubs))) {
         return 0;
     }
     int64_t least = 1; /* 0 would be no cache */

@@ -13,23 +13,15 @@
 #include "skydns/sync/store_sync.h"
 
 /* Returns true, with the reason, if answers may differ from what etcd holds. */
-static bool explain_holding(const struct store_sync *sync, struct buf *out)
+static bool explain_holding(const struct etcd_mirror_counts *mirror, struct buf *out)
 {
-    const struct etcd_mirror_counts mirror = store_sync_counts(sync).mirror;
-    if (mirror.is_holding_old) {
+    if (mirror->is_holding_old) {
         buf_printf(out,
                    "etcd came back without its data or with older data; for %lld s answers have "
                    "come from records it lacks, since it has no new store key yet",
-                   (long long)(mirror.holding_ms / 1000));
+                   (long long)(mirror->holding_ms / 1000));
     }
-    return mirror.is_holding_old;
-}
-
-/* Does the same while etcd is there and its watch is behind. */
-static bool readiness_explain_behind(const struct metrics_sources *sources, struct buf *out)
-{
-    const struct etcd_mirror_counts mirror = store_sync_counts(sources->sync).mirror;
-    return etcd_metrics_explain_behind(sources->outage, &mirror, out);
+    return mirror->is_holding_old;
 }
 
 static void append_missing_key(const struct store_keys *keys, const struct dname *domain,
@@ -84,13 +76,6 @@ static bool explain_snapshot(const struct store_sync *sync, struct buf *out)
     return is_from_snapshot;
 }
 
-/* Returns true, with the reason, if etcd denies reading what kube2sky writes beside the records. */
-static bool explain_denied_documents(const struct metrics_sources *sources, struct buf *out)
-{
-    return store_sync_explain_client_keys(sources->sync, out) ||
-           (sources->explain_denied && sources->explain_denied(sources->documents, out));
-}
-
 /* Returns true, with the reason, if names of hosts files are answered as if they were not there. */
 static bool explain_hosts(const struct metrics_sources *sources, struct buf *out)
 {
@@ -135,9 +120,12 @@ bool readiness_explain(const struct metrics_sources *sources, bool is_strict, st
         explain_unready(sources, out);
         return true;
     }
+    const struct etcd_mirror_counts mirror = store_sync_counts(sources->sync).mirror;
     return is_strict &&
            (explain_snapshot(sources->sync, out) || outage_explain_overdue(sources->outage, out) ||
-            readiness_explain_behind(sources, out) || explain_holding(sources->sync, out) ||
-            explain_incomplete(sources->sync, out) || explain_denied_documents(sources, out) ||
+            etcd_metrics_explain_behind(sources->outage, &mirror, out) ||
+            explain_holding(&mirror, out) || explain_incomplete(sources->sync, out) ||
+            store_sync_explain_client_keys(sources->sync, out) ||
+            (sources->explain_denied && sources->explain_denied(sources->documents, out)) ||
             explain_hosts(sources, out));
 }

@@ -118,12 +118,6 @@ static bool add_broken(void *data, const struct broken_key *key)
     return !out->failed;
 }
 
-static void record_page_begin_page(const struct page *page, struct buf *piece)
-{
-    buf_printf(piece, "{\"revision\":%" PRId64 ",\"records\":[",
-               store_sync_counts(page->sync).revision);
-}
-
 /* Adds records until the piece is full; true: no more. */
 static bool record_page_add_records(struct page *page, struct buf *piece)
 {
@@ -148,7 +142,8 @@ static bool record_page_more(void *data, struct buf *piece)
     struct page *page = data;
     if (!page->has_begun) {
         page->has_begun = true;
-        record_page_begin_page(page, piece);
+        buf_printf(piece, "{\"revision\":%" PRId64 ",\"records\":[",
+                   store_sync_counts(page->sync).revision);
     }
     if (!page->has_records) {
         page->has_records = record_page_add_records(page, piece);

@@ -58,11 +58,6 @@ static void lower_into(struct slice text, struct buf *out)
     }
 }
 
-static bool search_page_contains(const struct search *s, const char *hay, size_t len)
-{
-    return memmem(hay, len, s->text, s->len) != NULL;
-}
-
 /* Matches labels, which `separator` ends. */
 static enum match match_labels(const struct search *s, const char *hay, size_t len, char separator)
 {
@@ -98,7 +93,7 @@ static enum match match_value(struct search *s, const struct store_record *recor
     lower_into(store_record_host_text(record, host), &s->lower);
     buf_append_char(&s->lower, '\n'); /* no part of both */
     lower_into(store_record_string(record, RECORD_TEXT), &s->lower);
-    return search_page_contains(s, buf_cstr(&s->lower), s->lower.len) ? MATCH_VALUE : MATCH_NONE;
+    return memmem(buf_cstr(&s->lower), s->lower.len, s->text, s->len) ? MATCH_VALUE : MATCH_NONE;
 }
 
 /* Matches a record; names in the record store are in lower case. */

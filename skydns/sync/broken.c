@@ -117,18 +117,14 @@ size_t broken_count(const struct broken_table *table)
     return table->entries.count;
 }
 
-static struct broken_key broken_view(const struct entry *entry)
-{
-    return (struct broken_key){
-        .key = broken_key_of(entry), .reason = entry->reason, .mod_revision = entry->mod_revision};
-}
-
 void broken_each(const struct broken_table *table,
                  bool (*fn)(void *data, const struct broken_key *key), void *data)
 {
     const struct entry *entry;
     TAILQ_FOREACH (entry, &table->in_order, in_order) {
-        struct broken_key key = broken_view(entry);
+        const struct broken_key key = {.key = broken_key_of(entry),
+                                       .reason = entry->reason,
+                                       .mod_revision = entry->mod_revision};
         if (!fn(data, &key)) {
             return;
         }

@@ -200,23 +200,18 @@ struct reading {
     struct slice ns;
 };
 
-static void read_node(const struct reading *reading, const struct store_node *node)
+static bool read_leaf(void *data, const struct store_node *node)
 {
+    const struct reading *reading = data;
     struct claim claim =
         client_pods_claim_of(reading->domain, store_node_record(node), reading->ns);
     apply_claim(reading->pods, &claim, true);
-}
-
-static bool read_leaf(void *data, const struct store_node *node)
-{
-    read_node(data, node);
     return true;
 }
 
 static bool read_address(void *data, const struct store_node *node)
 {
-    read_node(data, node);
-    return store_each_child(node, read_leaf, data);
+    return read_leaf(data, node) && store_each_child(node, read_leaf, data);
 }
 
 static bool client_pods_read_namespace(void *data, const struct store_node *node)

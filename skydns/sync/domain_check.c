@@ -6,11 +6,6 @@
 
 /* ---- Which domain has keys ---- */
 
-static bool domain_check_is_label(struct slice label, const char *text)
-{
-    return slice_equal(label, slice_str(text));
-}
-
 struct dname domain_check_guess(const struct dname *name)
 {
     struct dname_labels labels;
@@ -19,7 +14,7 @@ struct dname domain_check_guess(const struct dname *name)
     unsigned strip = labels.count > 2 ? labels.count - 2u : 0;
     for (unsigned i = 0; i + 1 < labels.count; i++) {
         struct slice label = dname_label(name, labels.offsets[i]);
-        if (domain_check_is_label(label, "svc") || domain_check_is_label(label, "pod")) {
+        if (slice_equal(label, slice_str("svc")) || slice_equal(label, slice_str("pod"))) {
             strip = i + 1;
         }
     }
@@ -37,7 +32,7 @@ static bool take_child(void *data, const struct store_node *child)
 /* Takes a child of the root; reverse names belong to no domain. */
 static bool take_top(void *data, const struct store_node *child)
 {
-    return domain_check_is_label(store_node_label(child), "arpa") || take_child(data, child);
+    return slice_equal(store_node_label(child), slice_str("arpa")) || take_child(data, child);
 }
 
 /* Returns any record but a reverse name's, or NULL: a node has one at or below it. */

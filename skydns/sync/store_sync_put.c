@@ -102,12 +102,6 @@ static void note_broken(struct store_sync *sync, const struct etcd_kv *kv, const
     }
 }
 
-static void store_sync_put_skip(struct store_sync *sync, const struct etcd_kv *kv,
-                                const char *reason)
-{
-    note_broken(sync, kv, "key skipped", reason);
-}
-
 static bool store_sync_put_is_config(const struct store_sync *sync, struct slice key)
 {
     return slice_equal(key, slice_str(sync->config_key));
@@ -216,10 +210,10 @@ void store_sync_on_put(void *data, const struct etcd_kv *kv)
         record_fini(&record);
         break;
     case STORE_KEY_NO_NAME:
-        store_sync_put_skip(sync, kv, why.msg);
+        note_broken(sync, kv, "key skipped", why.msg);
         break;
     case STORE_KEY_NO_RECORD:
-        store_sync_put_skip(sync, kv, why.msg);
+        note_broken(sync, kv, "key skipped", why.msg);
         del_record(sync, &name, kv->mod_revision);
         break;
     }
