@@ -179,11 +179,10 @@ void h2_client_expect_reset(struct h2_client *c, int32_t stream, uint32_t error)
 
 static void expect_service(void)
 {
-    struct h2_client other;
+    CLEANUP(h2_client_end) struct h2_client other;
     h2_client_start(&other);
     h2_client_get(&other, 1);
     h2_client_expect_reply(&other, 1, "reply 1");
-    h2_client_end(&other);
 }
 
 void h2_client_expect_goaway(struct h2_client *c, int32_t last_stream, uint32_t error)

@@ -264,6 +264,5 @@ char *http_reply_stream(enum http_script_stream stream, const char *const *lines
     if (stream == HTTP_STREAM_ENDS) {
         buf_append_str(&out, "0\r\n\r\n");
     }
-    char *text = xstrdup(buf_cstr(&out));
-    return text;
+    return xstrdup(buf_cstr(&out));
 }

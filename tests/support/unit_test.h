@@ -1,6 +1,6 @@
 /* A unit test says once that it is one, where it is defined; whoever links this file runs all that
  * its program defines, in the order of the source. Brings cmocka's assertions with what their
- * header wants before it, and what most tests use: text, memory, ARRAY_LEN.
+ * header wants before it, and what most tests use: text, memory, ARRAY_LEN, CLEANUP_FREE.
  *
  * UNIT_TEST(test_srv) { ... } is a test, run under TEST_FILTER if that is set.
  * UNIT_TEST_ON(test_srv, struct bed *bed) { ... } is a test on the program's fixture.
@@ -29,9 +29,14 @@
 #include <cmocka.h>
 
 #include "common/base/attributes.h"
+#include "common/base/cleanup.h"
 #include "common/base/xalloc.h"
 
 #pragma GCC diagnostic ignored "-Wunused-parameter"
+
+/* For a local that a function releases at the end of its scope: CLEANUP(plan_fini) struct plan p;
+ */
+#define CLEANUP(release) __attribute__((cleanup(release)))
 
 /* Fails the test with a message that names the row, and what was there, unless the condition holds.
  */

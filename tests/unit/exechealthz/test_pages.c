@@ -151,10 +151,9 @@ static void pages_start_probes(struct fixture *f)
 
 static void pages_expect(struct fixture *f, const char *target, unsigned status, const char *part)
 {
-    struct asked_page asked = http_ask(f->loop, &f->address, target);
+    CLEANUP(asked_page_fini) struct asked_page asked = http_ask(f->loop, &f->address, target);
     assert_that(asked.page.status == status && strstr(asked.page.body, part), "%s: %u %s", target,
                 asked.page.status, asked.page.body);
-    asked_page_fini(&asked);
 }
 
 UNIT_TEST_ON(test_health, struct fixture *f)
@@ -261,7 +260,7 @@ UNIT_TEST_ON(test_metrics, struct fixture *f)
     pages_start_probes(f);
     f->dns_answers = false;
     run_probes(f);
-    struct asked_page asked = http_ask(f->loop, &f->address, "/metrics");
+    CLEANUP(asked_page_fini) struct asked_page asked = http_ask(f->loop, &f->address, "/metrics");
     const char *page = asked.page.body;
     double good = pages_sample(page, "exechealthz_runs_total{path=\"/healthz\"}");
     double bad = pages_sample(page, "exechealthz_runs_total{path=\"/other\"}");
@@ -282,5 +281,4 @@ UNIT_TEST_ON(test_metrics, struct fixture *f)
                 answered);
     assert_true(pages_sample(page, "kubedns_probe_kube_dns_latency_ms_sum") > 0);
     assert_true(pages_sample(page, "kubedns_probe_kube_dns_errors") >= 1);
-    asked_page_fini(&asked);
 }

@@ -249,9 +249,8 @@ static int remove_certificates(void **state UNUSED)
     static const char *const names[] = {"ca.crt",      "other.crt",   "good.crt",  "good.key",
                                         "expired.crt", "expired.key", "early.crt", "early.key"};
     for (size_t i = 0; i < ARRAY_LEN(names); i++) {
-        char *path = tls_query_path_of(names[i]);
+        CLEANUP_FREE char *path = tls_query_path_of(names[i]);
         assert_int_equal(unlink(path), 0);
-        free(path);
     }
     return rmdir(dir);
 }
@@ -260,7 +259,7 @@ static int remove_certificates(void **state UNUSED)
 static void tls_query_serve(struct fixture *f, const char *name, const char *client_ca)
 {
     char *crt = xasprintf("%s/%s.crt", dir, name), *key = xasprintf("%s/%s.key", dir, name);
-    char *ca = client_ca ? tls_query_path_of(client_ca) : xstrdup("");
+    CLEANUP_FREE char *ca = client_ca ? tls_query_path_of(client_ca) : xstrdup("");
     struct err err;
     tls_server_free(f->server);
     f->server = NULL;
@@ -268,23 +267,19 @@ static void tls_query_serve(struct fixture *f, const char *name, const char *cli
     assert_that(tls_server_new(&files, &f->server, &err) == 0, "%s", err.msg);
     free(crt);
     free(key);
-    free(ca);
 }
 
 /* ca, own: files, or NULL. */
 static void tls_query_trust(struct fixture *f, const char *ca, const char *own)
 {
-    char *ca_path = ca ? tls_query_path_of(ca) : xstrdup("");
-    char *crt = own ? xasprintf("%s/%s.crt", dir, own) : xstrdup("");
-    char *key = own ? xasprintf("%s/%s.key", dir, own) : xstrdup("");
+    CLEANUP_FREE char *ca_path = ca ? tls_query_path_of(ca) : xstrdup("");
+    CLEANUP_FREE char *crt = own ? xasprintf("%s/%s.crt", dir, own) : xstrdup("");
+    CLEANUP_FREE char *key = own ? xasprintf("%s/%s.key", dir, own) : xstrdup("");
     const struct tls_files files = {
         .ca = ca_path, .cert = crt, .key = key, .without_ca = ca == NULL};
     tls_client_free(f->client);
     f->client = NULL;
     assert_int_equal(tls_client_new(&files, &f->client, NULL), 0);
-    free(ca_path);
-    free(crt);
-    free(key);
 }
 
 static void tls_query_setup(struct fixture *f)

@@ -11,7 +11,7 @@ static inline struct kube_object *object_from(enum kube_kind kind, const char *t
 {
     struct kube_event event;
     struct err err = {0};
-    char *line = xasprintf("{\"type\":\"ADDED\",\"object\":%s}", text);
+    CLEANUP_FREE char *line = xasprintf("{\"type\":\"ADDED\",\"object\":%s}", text);
     for (char *c = line; *c; c++) {
         *c = *c == '\'' ? '"' : *c;
     }
@@ -21,7 +21,6 @@ static inline struct kube_object *object_from(enum kube_kind kind, const char *t
     struct kube_object *object = event.object;
     event.object = NULL;
     kube_event_fini(&event);
-    free(line);
     return object;
 }
 
@@ -49,24 +48,22 @@ static inline struct kube_object *garbled_from(enum kube_kind kind, const char *
 /* ns and name, then the content of spec: "'clusterIP':'10.0.0.1'". */
 static inline struct kube_object *service_from(const char *ns, const char *name, const char *spec)
 {
-    char *text = xasprintf("{'metadata':{'namespace':'%s','name':'%s','resourceVersion':'1'},"
-                           "'spec':{%s}}",
-                           ns, name, spec);
-    struct kube_object *object = object_from(KUBE_SERVICE, text);
-    free(text);
-    return object;
+    CLEANUP_FREE char *text =
+        xasprintf("{'metadata':{'namespace':'%s','name':'%s','resourceVersion':'1'},"
+                  "'spec':{%s}}",
+                  ns, name, spec);
+    return object_from(KUBE_SERVICE, text);
 }
 
 /* ns and name, then the subsets: "{'addresses':[{'ip':'10.1.0.1'}]}". */
 static inline struct kube_object *endpoints_from(const char *ns, const char *name,
                                                  const char *subsets)
 {
-    char *text = xasprintf("{'metadata':{'namespace':'%s','name':'%s','resourceVersion':'1'},"
-                           "'subsets':[%s]}",
-                           ns, name, subsets);
-    struct kube_object *object = object_from(KUBE_ENDPOINTS, text);
-    free(text);
-    return object;
+    CLEANUP_FREE char *text =
+        xasprintf("{'metadata':{'namespace':'%s','name':'%s','resourceVersion':'1'},"
+                  "'subsets':[%s]}",
+                  ns, name, subsets);
+    return object_from(KUBE_ENDPOINTS, text);
 }
 
 /* ns and name, the Service it belongs to, then the rest: "'addressType':'IPv4','endpoints':[...]".
@@ -74,23 +71,21 @@ static inline struct kube_object *endpoints_from(const char *ns, const char *nam
 static inline struct kube_object *slice_from(const char *ns, const char *name, const char *service,
                                              const char *rest)
 {
-    char *text = xasprintf("{'metadata':{'namespace':'%s','name':'%s','resourceVersion':'1',"
-                           "'labels':{'kubernetes.io/service-name':'%s'}},%s}",
-                           ns, name, service, rest);
-    struct kube_object *object = object_from(KUBE_SLICE, text);
-    free(text);
-    return object;
+    CLEANUP_FREE char *text =
+        xasprintf("{'metadata':{'namespace':'%s','name':'%s','resourceVersion':'1',"
+                  "'labels':{'kubernetes.io/service-name':'%s'}},%s}",
+                  ns, name, service, rest);
+    return object_from(KUBE_SLICE, text);
 }
 
 /* ns and name, then the status: "'phase':'Running','podIPs':[{'ip':'10.1.0.1'}]". */
 static inline struct kube_object *pod_from(const char *ns, const char *name, const char *status)
 {
-    char *text = xasprintf("{'metadata':{'namespace':'%s','name':'%s','resourceVersion':'1'},"
-                           "'status':{%s}}",
-                           ns, name, status);
-    struct kube_object *object = object_from(KUBE_POD, text);
-    free(text);
-    return object;
+    CLEANUP_FREE char *text =
+        xasprintf("{'metadata':{'namespace':'%s','name':'%s','resourceVersion':'1'},"
+                  "'status':{%s}}",
+                  ns, name, status);
+    return object_from(KUBE_POD, text);
 }
 
 #endif

@@ -64,11 +64,11 @@ static const char *kube2sky_config_source_take(struct bed *bed, const char *data
 {
     struct kube_object *map = NULL;
     if (data) {
-        char *text = xasprintf("{'metadata':{'namespace':'kube-system','name':'kube-dns'},"
-                               "'data':{%s}}",
-                               data);
+        CLEANUP_FREE char *text =
+            xasprintf("{'metadata':{'namespace':'kube-system','name':'kube-dns'},"
+                      "'data':{%s}}",
+                      data);
         map = object_from(KUBE_CONFIG_MAP, text);
-        free(text);
     }
     log_capture_begin(capture);
     config_source_take(bed->source, map);

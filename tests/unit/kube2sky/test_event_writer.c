@@ -241,12 +241,11 @@ static struct http_step event_step(const char *request, const char *status)
 
 static struct http_step event_refusal(const char *request, const char *status, const char *message)
 {
-    char *body = xasprintf("{\"kind\":\"Status\",\"apiVersion\":\"v1\",\"status\":\"Failure\","
-                           "\"message\":\"%s\"}",
-                           message);
-    struct http_step step = {.request = request, .reply = http_reply_body(status, body)};
-    free(body);
-    return step;
+    CLEANUP_FREE char *body =
+        xasprintf("{\"kind\":\"Status\",\"apiVersion\":\"v1\",\"status\":\"Failure\","
+                  "\"message\":\"%s\"}",
+                  message);
+    return (struct http_step){.request = request, .reply = http_reply_body(status, body)};
 }
 
 static bool has_written_events(const void *data)

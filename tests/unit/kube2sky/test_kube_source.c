@@ -510,7 +510,7 @@ static bool has_parts(const void *data)
 /* Their content was not kept for a Service without need of it. */
 UNIT_TEST(test_parts_of_a_service_that_becomes_headless)
 {
-    struct bed b;
+    CLEANUP(bed_close) struct bed b;
     bed_open(&b);
     struct api_resource *services =
         api_has(&b, "/api/v1/services",
@@ -524,7 +524,6 @@ UNIT_TEST(test_parts_of_a_service_that_becomes_headless)
     assert_false(has_parts(&b));
     services->events = EVENT("MODIFIED", NAMED("default", "web") ",'spec':{'clusterIP':'None'}}");
     loop_until(b.loop, has_parts, &b);
-    bed_close(&b);
 }
 
 /* Every kind is listed again, not only the one that noticed. */

@@ -21,7 +21,7 @@ static int parse_kube2sky_options(const char *const *args, struct options *ret_o
 
 UNIT_TEST(test_defaults)
 {
-    struct options o;
+    CLEANUP(options_fini) struct options o;
     assert_int_equal(parse_kube2sky_options((const char *const[]){NULL}, &o, NULL), 0);
     assert_string_equal(o.domain, "cluster.local.");
     assert_string_equal(o.etcd_server, "http://127.0.0.1:2379,http://127.0.0.1:4001");
@@ -37,12 +37,11 @@ UNIT_TEST(test_defaults)
     assert_int_equal(o.log_format, LOG_FORMAT_TEXT);
     assert_int_equal(o.without_effect.count, 0);
     assert_false(o.want_version);
-    options_fini(&o);
 }
 
 UNIT_TEST(test_spellings)
 {
-    struct options o;
+    CLEANUP(options_fini) struct options o;
     assert_int_equal(parse_kube2sky_options(
                          (const char *const[]){"-etcd_mutation_timeout=1m30s", "--kubecfg_file",
                                                "/a", "-kube-master-url=http://b", "--healthz_port",
@@ -55,7 +54,6 @@ UNIT_TEST(test_spellings)
     char where[ADDR_TEXT_MAX];
     assert_string_equal(addr_format(&o.healthz, where), "127.0.0.1:9000");
     assert_int_equal(o.log_level, LOG_LEVEL_DEBUG);
-    options_fini(&o);
 }
 
 /* Command lines of manifests of every release: each flag that ever existed, as it was written. */
@@ -84,13 +82,12 @@ UNIT_TEST(test_old_command_lines)
          true},
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-        struct options o;
+        CLEANUP(options_fini) struct options o;
         struct err err = {.code = 0};
         assert_that(parse_kube2sky_options(cases[i].args, &o, &err) == 0, "case %zu: %s", i,
                     err.msg);
         assert_string_equal(o.domain, cases[i].domain);
         assert_int_equal(o.log_level == LOG_LEVEL_DEBUG, cases[i].is_debugging);
-        options_fini(&o);
     }
 }
 
@@ -195,7 +192,7 @@ UNIT_TEST(test_namespaces)
         {"--namespaces=*", {NULL}},
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-        struct options o = {.domain = NULL};
+        CLEANUP(options_fini) struct options o = {.domain = NULL};
         struct err err = {.code = 0};
         int r = parse_kube2sky_options((const char *const[]){cases[i].flag, NULL}, &o, &err);
         assert_int_equal(r, cases[i].want[0] ? 0 : ERR_USAGE);
@@ -208,7 +205,6 @@ UNIT_TEST(test_namespaces)
         }
         assert_null(cases[i].want[o.namespace_count]);
         assert_null(o.namespaces[o.namespace_count]);
-        options_fini(&o);
     }
 }
 
@@ -261,12 +257,11 @@ UNIT_TEST(test_config_maps)
         {{"--config-map-namespace=dns", "--config-map="}, "dns", NULL},
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-        struct options o;
+        CLEANUP(options_fini) struct options o;
         assert_int_equal(parse_kube2sky_options(cases[i].flags, &o, NULL), 0);
         assert_string_equal(o.config_map_namespace, cases[i].ns);
         assert_string_equal(o.config_map ? o.config_map : "", cases[i].name ? cases[i].name : "");
         assert_int_equal(o.config_map != NULL, cases[i].name != NULL);
-        options_fini(&o);
     }
 }
 
@@ -293,7 +288,7 @@ UNIT_TEST(test_domains)
         {"--domain=a2345678901234567890123456789012345678901234567890123456789012345", NULL},
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-        struct options o = {.domain = NULL};
+        CLEANUP(options_fini) struct options o = {.domain = NULL};
         struct err err = {.code = 0};
         int r = parse_kube2sky_options((const char *const[]){cases[i].flag, NULL}, &o, &err);
         if (!cases[i].want) {
@@ -304,7 +299,6 @@ UNIT_TEST(test_domains)
         }
         assert_int_equal(r, 0);
         assert_string_equal(o.domain, cases[i].want);
-        options_fini(&o);
     }
 }
 

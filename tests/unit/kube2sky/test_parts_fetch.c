@@ -89,7 +89,7 @@ UNIT_TEST(test_one_list_a_second)
         list_step(SLICES "&labelSelector=kubernetes.io%2Fservice-name%20in%20%28", "11", "",
                   SLICE("b-1", "b") "," SLICE("c-1", "c")),
     };
-    struct bed bed = {.kind = KUBE_SLICE};
+    CLEANUP(parts_fetch_end) struct bed bed = {.kind = KUBE_SLICE};
     parts_fetch_begin(&bed, steps, ARRAY_LEN(steps));
     int64_t start_ms = clock_monotonic_ms();
     parts_fetch_want(bed.fetch, "d", "a");
@@ -99,7 +99,6 @@ UNIT_TEST(test_one_list_a_second)
     parts_fetch_want(bed.fetch, "d", "c");
     run_to(&bed, "ask d\npart d/b-1\npart d/c-1\n");
     assert_true(clock_monotonic_ms() - start_ms >= PARTS_FETCH_PAUSE_MS);
-    parts_fetch_end(&bed);
 }
 
 /* One that is wanted again while its list runs has changed since: it waits for the next one. */
@@ -109,13 +108,12 @@ UNIT_TEST(test_wanted_again)
         list_step(NAMED("a"), "10", "", SLICE("a-1", "a")),
         list_step(NAMED("a"), "11", "", SLICE("a-2", "a")),
     };
-    struct bed bed = {.kind = KUBE_SLICE};
+    CLEANUP(parts_fetch_end) struct bed bed = {.kind = KUBE_SLICE};
     parts_fetch_begin(&bed, steps, ARRAY_LEN(steps));
     parts_fetch_want(bed.fetch, "d", "a");
     run_to(&bed, "ask d\n");
     parts_fetch_want(bed.fetch, "d", "a");
     run_to(&bed, "ask d\npart d/a-2\n");
-    parts_fetch_end(&bed);
 }
 
 /* A failed list is retried, however it failed. */
@@ -126,11 +124,10 @@ UNIT_TEST(test_failures)
         {.request = NAMED("a"), .reply = http_reply_body("200 OK", "{\"items\":7}")},
         list_step(NAMED("a"), "12", "", SLICE("a-1", "a")),
     };
-    struct bed bed = {.kind = KUBE_SLICE};
+    CLEANUP(parts_fetch_end) struct bed bed = {.kind = KUBE_SLICE};
     parts_fetch_begin(&bed, steps, ARRAY_LEN(steps));
     parts_fetch_want(bed.fetch, "d", "a");
     run_to(&bed, "ask d\nask d\nask d\npart d/a-1\n");
-    parts_fetch_end(&bed);
 }
 
 /* More than a selector holds, a name that is none, or Endpoints of several: the whole namespace. */
@@ -147,9 +144,8 @@ UNIT_TEST(test_whole_namespaces)
     struct bed bed = {.kind = KUBE_SLICE};
     parts_fetch_begin(&bed, many, ARRAY_LEN(many));
     for (int i = 0; i <= PARTS_FETCH_NAMED_MAX; i++) {
-        char *name = xasprintf("s%d", i);
+        CLEANUP_FREE char *name = xasprintf("s%d", i);
         parts_fetch_want(bed.fetch, "d", name);
-        free(name);
     }
     run_to(&bed, "ask d\npart d/s-1\n");
     parts_fetch_end(&bed);
@@ -177,12 +173,11 @@ UNIT_TEST(test_turns)
                        ? (struct http_step){.request = "GET /apis/discovery.k8s.io/v1/namespaces/n"}
                        : error_step("GET /apis/", "500 Internal Server Error", "no");
     }
-    struct bed bed = {.f = {.want = "~"}, .kind = KUBE_SLICE};
+    CLEANUP(parts_fetch_end) struct bed bed = {.f = {.want = "~"}, .kind = KUBE_SLICE};
     parts_fetch_begin(&bed, steps, ARRAY_LEN(steps));
     for (int i = 0; i < PARTS_FETCHES_MAX + 3; i++) {
-        char *ns = xasprintf("n%d", i);
+        CLEANUP_FREE char *ns = xasprintf("n%d", i);
         parts_fetch_want(bed.fetch, ns, "a");
-        free(ns);
     }
     while (http_script_taken(bed.f.script) < PARTS_FETCHES_MAX) {
         ev_run(bed.f.loop, EVRUN_ONCE);
@@ -194,5 +189,4 @@ UNIT_TEST(test_turns)
         asked++;
     }
     assert_int_equal(asked, PARTS_FETCHES_MAX);
-    parts_fetch_end(&bed);
 }

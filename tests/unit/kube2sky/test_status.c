@@ -153,12 +153,11 @@ static void status_stop(struct bed *b)
 
 static void status_expect(struct bed *b, const char *target, unsigned status, const char *part)
 {
-    struct asked_page asked = http_ask(b->f->loop, &b->address, target);
+    CLEANUP(asked_page_fini) struct asked_page asked = http_ask(b->f->loop, &b->address, target);
     if (asked.page.status != status || !strstr(asked.page.body, part)) {
         print_error("%s\n", asked.page.body);
         fail_msg("%s: %u, not %u and `%s`", target, asked.page.status, status, part);
     }
-    asked_page_fini(&asked);
 }
 
 /* ---- Pages ---- */
@@ -355,7 +354,7 @@ UNIT_TEST_ON(test_why, struct fixture *f)
 /* A name that two Services want; and what is left of one that is gone. */
 UNIT_TEST_ON(test_why_of_reverse_names, struct fixture *f)
 {
-    struct bed b = {.f = f};
+    CLEANUP(status_stop) struct bed b = {.f = f};
     struct addr nowhere = loopback_addr(loopback_free_port());
     f->has_reverse = true;
     synced_with_kubernetes(f);
@@ -366,33 +365,30 @@ UNIT_TEST_ON(test_why_of_reverse_names, struct fixture *f)
     wait_drained(f);
     expect_why(&b, "default/first", 200, "\"wins\":true", "10.0.0.7 is first.default.svc.");
     expect_why(&b, "default/second", 200, "\"wins\":false", "first.default.svc.");
-    status_stop(&b);
 }
 
 /* Waits until the external name has a key, or none, and nothing is left to do. */
 static void wait_external(struct fixture *f, const char *label, const char *hash, bool is_there)
 {
-    char *key = xasprintf("/skydns/example/why/%s/%s", label, hash);
+    CLEANUP_FREE char *key = xasprintf("/skydns/example/why/%s/%s", label, hash);
     bool is_right = false;
     while (!is_right) {
         wait_drained(f);
-        char *value = sync_get(f->loop, f->etcd, key);
+        CLEANUP_FREE char *value = sync_get(f->loop, f->etcd, key);
         is_right = (value != NULL) == is_there;
-        free(value);
     }
     wait_drained(f);
-    free(key);
 }
 
 static void put_aliased(struct fixture *f, const char *name, const char *created,
                         const char *aliases)
 {
-    char *text = xasprintf("{'metadata':{'namespace':'default','name':'%s','creationTimestamp':"
-                           "'%s','annotations':{'dns.kube2sky/aliases':'%s'}},'spec':{"
-                           "'clusterIP':'10.0.0.9'}}",
-                           name, created, aliases);
+    CLEANUP_FREE char *text =
+        xasprintf("{'metadata':{'namespace':'default','name':'%s','creationTimestamp':"
+                  "'%s','annotations':{'dns.kube2sky/aliases':'%s'}},'spec':{"
+                  "'clusterIP':'10.0.0.9'}}",
+                  name, created, aliases);
     inventory_upsert(f->inventory, object_from(KUBE_SERVICE, text));
-    free(text);
 }
 
 /* External names: written, taken by an older Service, not in a zone, and another writer's until its
@@ -458,7 +454,7 @@ static bool is_overdue(const void *data)
 /* Only a strict check reports it. */
 UNIT_TEST_ON(test_api_is_overdue, struct fixture *f)
 {
-    struct bed b = {.f = f};
+    CLEANUP(status_stop) struct bed b = {.f = f};
     struct addr nowhere = loopback_addr(loopback_free_port());
     synced_with_kubernetes(f);
     start_kube_source(&b, &nowhere, 1);
@@ -468,7 +464,6 @@ UNIT_TEST_ON(test_api_is_overdue, struct fixture *f)
     status_expect(&b, "/readiness?strict", 503, "API");
     status_expect(&b, "/metrics", 200, "\nkube2sky_api_overdue 1\n");
     status_expect(&b, "/metrics", 200, "\nkube2sky_api_up{kind=\"services\"} 0\n");
-    status_stop(&b);
 }
 
 static bool has_listed_all(const void *data)
@@ -534,7 +529,7 @@ static bool status_is_refused(const void *data)
 /* An API whose ClusterRole does not permit them yet: nothing waits for them. */
 UNIT_TEST_ON(test_nodes_and_namespaces_are_refused, struct fixture *f)
 {
-    struct bed b = {.f = f, .wants_all = true};
+    CLEANUP(status_stop) struct bed b = {.f = f, .wants_all = true};
     struct addr api;
     start_reconciler(f);
     serve_api(&b, services, &api);
@@ -548,7 +543,6 @@ UNIT_TEST_ON(test_nodes_and_namespaces_are_refused, struct fixture *f)
     status_expect(&b, "/metrics", 200, "\nkube2sky_api_up{kind=\"services\"} 1\n");
     status_expect(&b, "/metrics", 200, "\nkube2sky_api_up{kind=\"nodes\"} 0\n");
     status_expect(&b, "/metrics", 200, "\nkube2sky_api_up{kind=\"namespaces\"} 0\n");
-    status_stop(&b);
 }
 
 /* /wait, of an API that can be listed and not watched: the Service's own version counts. */
@@ -558,7 +552,7 @@ UNIT_TEST_ON(test_waits_for_a_service, struct fixture *f)
         ",{\"metadata\":{\"namespace\":\"default\",\"name\":\"web\",\"resourceVersion\":\"9\"},"
         "\"spec\":{\"clusterIP\":\"10.0.0.9\"}},{\"metadata\":{\"namespace\":\"default\",\"name\":"
         "\"db\",\"resourceVersion\":\"9\"},\"spec\":{\"clusterIP\":\"None\"}}]}";
-    struct bed b = {.f = f};
+    CLEANUP(status_stop) struct bed b = {.f = f};
     struct addr api;
     start_reconciler(f);
     serve_api(&b, versioned, &api);
@@ -581,7 +575,6 @@ UNIT_TEST_ON(test_waits_for_a_service, struct fixture *f)
     status_expect(&b, "/wait?service=default/web&resourceVersion=9", 404, "none of --namespaces");
     b.sources.namespace_count = 0;
     status_expect(&b, "/metrics", 200, "\nkube2sky_waits_total{result=\"done\"} 2\n");
-    status_stop(&b);
 }
 
 UNIT_TEST_ON(test_port_in_use, struct fixture *f)

@@ -21,9 +21,9 @@ static const char event_format[] =
 
 static void top_view_take(struct live_model *model, int second)
 {
-    char *text = xasprintf(event_format, 1700000000000LL + second * 1000LL, 100 + second * 12);
+    CLEANUP_FREE char *text =
+        xasprintf(event_format, 1700000000000LL + second * 1000LL, 100 + second * 12);
     live_model_take(model, live_event_parse(slice_str(text)), top_view.total);
-    free(text);
 }
 
 /* clang-format off */
@@ -73,31 +73,28 @@ static const char screen_200[] =
 
 UNIT_TEST(test_80_by_24)
 {
-    struct live_model model = {.server = "127.0.0.1:8081"};
+    CLEANUP(live_model_fini) struct live_model model = {.server = "127.0.0.1:8081"};
     top_view_take(&model, 0);
     top_view_take(&model, 1);
     drawn_expect(&top_view, &model, 80, 24, true, screen_80);
-    live_model_fini(&model);
 }
 
 UNIT_TEST(test_200_by_60)
 {
-    struct live_model model = {.server = "127.0.0.1:8081"};
+    CLEANUP(live_model_fini) struct live_model model = {.server = "127.0.0.1:8081"};
     top_view_take(&model, 0);
     top_view_take(&model, 1);
     drawn_expect(&top_view, &model, 200, 60, true, screen_200);
-    live_model_fini(&model);
 }
 
 /* Nothing is drawn outside of any screen, whatever the event lacks. */
 UNIT_TEST(test_sizes)
 {
-    struct live_model model = {.server = "127.0.0.1:8081"};
+    CLEANUP(live_model_fini) struct live_model model = {.server = "127.0.0.1:8081"};
     top_view_take(&model, 0);
     for (int round = 0; round < 2; round++) {
         drawn_at_any_size(&top_view, &model);
         live_model_take(&model, live_event_parse(slice_str("{\"kinds\":[{}],\"changes\":[1]}")),
                         top_view.total);
     }
-    live_model_fini(&model);
 }

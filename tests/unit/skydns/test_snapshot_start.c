@@ -188,13 +188,12 @@ static void snapshot_start_assert_refused(struct fixture *f, const char *reason)
 
 UNIT_TEST_IN(test_used, snapshot_start_set_up, snapshot_start_tear_down)
 {
-    struct snapshot_content content;
+    CLEANUP(snapshot_content_fini) struct snapshot_content content;
     const char *lines = snapshot_start_read_file(*state, true, &content);
     assert_int_equal(log_occurrences(lines, "\n"), 1);
     assert_int_equal(log_occurrences(lines, "answering from a snapshot"), 1);
     assert_int_equal(log_occurrences(lines, "records=7"), 1);
     assert_null(snapshot_start_document(&content).ptr);
-    snapshot_content_fini(&content);
 }
 
 UNIT_TEST_IN(test_none_yet, snapshot_start_set_up, snapshot_start_tear_down)
@@ -227,7 +226,7 @@ UNIT_TEST_IN(test_refused, snapshot_start_set_up, snapshot_start_tear_down)
 UNIT_TEST_IN(test_settings_of_its_document, snapshot_start_set_up, snapshot_start_tear_down)
 {
     struct fixture *f = *state;
-    struct snapshot_content content;
+    CLEANUP(snapshot_content_fini) struct snapshot_content content;
     file.document = "{\"domain\":\"doc.test\",\"snapshot_max\":10,\"odd\":1}";
     snapshot_start_assert_refused(f, "the domain `flag.test.`, not `doc.test.`");
     file.header = header_of("/skydns/", "doc.test", 0);
@@ -236,5 +235,4 @@ UNIT_TEST_IN(test_settings_of_its_document, snapshot_start_set_up, snapshot_star
     file.document = "{\"domain\":\"doc.test\"}";
     (void)snapshot_start_read_file(f, true, &content);
     assert_true(slice_equal(snapshot_start_document(&content), slice_str(file.document)));
-    snapshot_content_fini(&content);
 }

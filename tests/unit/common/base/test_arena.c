@@ -7,7 +7,7 @@
 
 UNIT_TEST(test_many_sizes)
 {
-    struct arena a;
+    CLEANUP(arena_fini) struct arena a;
     unsigned char *blocks[300];
     arena_init(&a, 64 << 20);
     for (size_t i = 0; i < 300; i++) {
@@ -20,7 +20,6 @@ UNIT_TEST(test_many_sizes)
         assert_int_equal(blocks[i][0], (unsigned char)i);
         assert_int_equal(blocks[i][i * i - 1], (unsigned char)i);
     }
-    arena_fini(&a);
 }
 
 UNIT_TEST(test_limit)
@@ -45,7 +44,7 @@ UNIT_TEST(test_limit)
 
 UNIT_TEST(test_clear_keeps_little)
 {
-    struct arena a;
+    CLEANUP(arena_fini) struct arena a;
     arena_init(&a, 64 << 20);
     arena_clear(&a); /* nothing to clear */
     assert_non_null(arena_alloc(&a, 100));
@@ -57,5 +56,4 @@ UNIT_TEST(test_clear_keeps_little)
     assert_non_null(arena_alloc(&a, 8 << 20));
     arena_clear(&a);
     assert_int_equal(a.reserved, 0); /* not 8 MB forever */
-    arena_fini(&a);
 }

@@ -60,7 +60,7 @@ static void key_table_check(const struct key_table *table)
 
 UNIT_TEST(test_random_sequences)
 {
-    struct key_table table;
+    CLEANUP(key_table_fini) struct key_table table;
     random_state = 77;
     set_up_things();
     key_table_init(&table, key_table_key_of);
@@ -81,13 +81,12 @@ UNIT_TEST(test_random_sequences)
         }
     }
     key_table_check(&table);
-    key_table_fini(&table);
 }
 
 /* A loop that removes every third item visits each of the others at least once. */
 UNIT_TEST(test_taking_out_in_a_loop)
 {
-    struct key_table table;
+    CLEANUP(key_table_fini) struct key_table table;
     struct thing *thing;
     set_up_things();
     key_table_init(&table, key_table_key_of);
@@ -108,14 +107,13 @@ UNIT_TEST(test_taking_out_in_a_loop)
         assert_in_range(things[i].seen, 1, 2);
     }
     key_table_check(&table);
-    key_table_fini(&table);
 }
 
 /* In a large table, memory is what a search costs: one that finds nothing reads no thing, one that
  * finds a thing reads that one, and growing reads none. */
 UNIT_TEST(test_a_search_touches_nothing_else)
 {
-    struct key_table table;
+    CLEANUP(key_table_fini) struct key_table table;
     set_up_things();
     key_table_init(&table, key_table_key_of);
     for (unsigned i = 0; i < THINGS / 2; i++) {
@@ -128,7 +126,6 @@ UNIT_TEST(test_a_search_touches_nothing_else)
         (void)key_table_find(&table, slice_str(things[i].key));
     }
     assert_int_equal(touched, THINGS / 2);
-    key_table_fini(&table);
 }
 
 /* A thing has a copy of its key in its own block, and may be longer than the key. */

@@ -11,13 +11,11 @@ enum { PAGE_MAX = 16 * 1024 };
 /* -1: it is not there. */
 static double process_metrics_value_of(const char *name)
 {
-    char *line = xasprintf("\n%s ", name);
+    CLEANUP_FREE char *line = xasprintf("\n%s ", name);
     CLEANUP_BUF struct buf page = buf_of(PAGE_MAX);
     process_metrics_write(&page, 1763665418);
     const char *at = strstr(buf_cstr(&page), line);
-    double value = at ? strtod(at + strlen(line), NULL) : -1;
-    free(line);
-    return value;
+    return at ? strtod(at + strlen(line), NULL) : -1;
 }
 
 UNIT_TEST(before_it_is_opened)

@@ -27,9 +27,8 @@ UNIT_TEST(test_reused_memory_is_zeroed)
 
 UNIT_TEST(test_no_bytes_are_some)
 {
-    void *none = xcalloc(0, 8);
+    CLEANUP_FREE void *none = xcalloc(0, 8);
     assert_non_null(none);
-    free(none);
 }
 
 UNIT_TEST(test_arrays_grow)

@@ -24,7 +24,7 @@ UNIT_TEST(test_labels_of_known_addresses)
         {"10.0.0.26", "734242"},    {"fd00::1", "479bcb2e"},
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-        struct record r;
+        CLEANUP(record_fini) struct record r;
         char label[9];
         r = (struct record){.ttl_s = 0};
         r.host = slice_str(cases[i].host);
@@ -34,7 +34,6 @@ UNIT_TEST(test_labels_of_known_addresses)
         CLEANUP_BUF struct buf json = buf_of(RECORD_JSON_MAX);
         record_to_json(&r, &json);
         assert_string_equal(record_label(buf_slice(&json), label), cases[i].label);
-        record_fini(&r);
     }
 }
 
@@ -69,7 +68,7 @@ UNIT_TEST(test_written_form)
          "\"ttl\":30,\"targetstrip\":0}"},
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-        struct record r;
+        CLEANUP(record_fini) struct record r;
         r = (struct record){.ttl_s = 0};
         r.host = slice_str(cases[i].host);
         r.port = cases[i].port;
@@ -79,7 +78,6 @@ UNIT_TEST(test_written_form)
         CLEANUP_BUF struct buf json = buf_of(RECORD_JSON_MAX);
         record_to_json(&r, &json);
         assert_string_equal(buf_cstr(&json), cases[i].want);
-        record_fini(&r);
     }
 }
 
@@ -118,7 +116,7 @@ UNIT_TEST(test_accepted)
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         const struct accepted *want = &cases[i];
-        struct record r;
+        CLEANUP(record_fini) struct record r;
         struct err err = {0};
         assert_that(record_from_json(slice_str(want->json), &r, &err) == 0, "%s: %s", want->json,
                     err.msg);
@@ -133,7 +131,6 @@ UNIT_TEST(test_accepted)
         assert_int_equal(r.mail, want->mail);
         struct ip ip;
         assert_int_equal(ip_parse_sloppy(r.host, &ip) ? ip.family_bytes : 0, want->family_bytes);
-        record_fini(&r);
     }
 }
 
@@ -191,7 +188,7 @@ UNIT_TEST(test_refused)
 
 UNIT_TEST(test_refused_by_size_and_depth)
 {
-    char *big = xmalloc(RECORD_JSON_MAX + 1);
+    CLEANUP_FREE char *big = xmalloc(RECORD_JSON_MAX + 1);
     memset(big, ' ', RECORD_JSON_MAX + 1);
     memcpy(big, "{}", 2);
     record_json_assert_refused(slice_of(big, RECORD_JSON_MAX + 1), ERR_TOO_LARGE, "65537 bytes");
@@ -200,5 +197,4 @@ UNIT_TEST(test_refused_by_size_and_depth)
     record_fini(&r);
     memset(big, '[', RECORD_JSON_MAX);
     record_json_assert_refused(slice_of(big, RECORD_JSON_MAX), ERR_SYNTAX, "not JSON");
-    free(big);
 }

@@ -20,7 +20,7 @@ static bool dns_record_scan(const char *json, size_t len)
 {
     struct record view;
     struct record record;
-    char *value = xmalloc(len);
+    CLEANUP_FREE char *value = xmalloc(len);
     memcpy(value, json, len);
     bool is_taken = record_scan(slice_of(value, len), &view);
     if (is_taken) {
@@ -29,7 +29,6 @@ static bool dns_record_scan(const char *json, size_t len)
         record_scan_assert_same(json, &view, &record);
         record_fini(&record);
     }
-    free(value);
     return is_taken;
 }
 
@@ -161,7 +160,7 @@ UNIT_TEST(test_agrees_on_neighbours)
 UNIT_TEST(test_size_limit)
 {
     struct record view;
-    char *json = xmalloc(RECORD_JSON_MAX + 1);
+    CLEANUP_FREE char *json = xmalloc(RECORD_JSON_MAX + 1);
     memset(json, 'x', RECORD_JSON_MAX + 1);
     memcpy(json, "{\"text\":\"", 9);
     memcpy(json + RECORD_JSON_MAX - 2, "\"}", 2);
@@ -169,5 +168,4 @@ UNIT_TEST(test_size_limit)
     assert_int_equal(view.text.len, RECORD_JSON_MAX - 11);
     memcpy(json + RECORD_JSON_MAX - 2, "x\"}", 3);
     assert_false(record_scan(slice_of(json, RECORD_JSON_MAX + 1), &view));
-    free(json);
 }

@@ -231,19 +231,18 @@ UNIT_TEST_IN(test_txn_too_large, etcd_each, etcd_each_end)
     assert_non_null(strstr(err.msg, "duplicate key"));
 
     /* Above etcd's limit of 1.5 MiB, below ours; then above ours, which is not even sent. */
-    char *large = xcalloc(3, 1 << 20);
+    CLEANUP_FREE char *large = xcalloc(3, 1 << 20);
     ops[0].value = slice_of(large, 1700000);
     txn.op_count = 1;
     assert_int_equal(sync_txn(f.loop, f.etcd, &txn, NULL, &err), ERR_REFUSED);
     assert_non_null(strstr(err.msg, "request is too large"));
     ops[0].value = slice_of(large, 3 << 20);
     assert_int_equal(sync_txn(f.loop, f.etcd, &txn, NULL, &err), ERR_TOO_LARGE);
-    free(large);
 }
 
 UNIT_TEST_IN(test_large_values, etcd_each, etcd_each_end)
 {
-    char *value = xmalloc(1400000);
+    CLEANUP_FREE char *value = xmalloc(1400000);
     memset(value, 'x', 1400000);
     for (int i = 0; i < 5; i++) {
         char key[32];
@@ -253,7 +252,6 @@ UNIT_TEST_IN(test_large_values, etcd_each, etcd_each_end)
     struct range_result r = etcd_get_ok(
         &(struct etcd_range){.key = slice_str("/large/"), .range_end = slice_str("/large0")});
     assert_int_equal(r.count, 5);
-    free(value);
 }
 
 UNIT_TEST_IN(test_pipelined_calls_and_cancel, etcd_each, etcd_each_end)

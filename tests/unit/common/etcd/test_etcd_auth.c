@@ -3,7 +3,6 @@
 #include <unistd.h>
 
 #include "common/base/buf.h"
-#include "common/base/cleanup.h"
 #include "common/base/clock.h"
 #include "common/etcd/etcd.h"
 #include "common/etcd/etcd_mirror.h"

@@ -84,13 +84,12 @@ static enum taken etcd_codec_range_compare(const uint8_t *bytes, size_t len)
     struct etcd_range_reply reply;
     struct arena arena;
     struct err err = {0};
-    uint8_t *message = xmalloc(len);
+    CLEANUP_FREE uint8_t *message = xmalloc(len);
     memcpy(message, bytes, len);
     arena_init(&arena, ARENA_MAX);
     Etcdserverpb__RangeResponse *want = etcdserverpb__range_response__unpack(NULL, len, message);
     int rc = etcd_decode_range(slice_of(message, len), &arena, &reply, &err);
     memset(message, 0, len); /* both must have copied */
-    free(message);
     bool is_usual = want && etcd_codec_range_is_usable(want);
     if (is_usual && rc == 0) {
         etcd_codec_range_assert_same(&reply, want);
@@ -106,9 +105,8 @@ static enum taken etcd_codec_range_compare(const uint8_t *bytes, size_t len)
 UNIT_TEST(test_reads_what_etcd_sends)
 {
     size_t len;
-    uint8_t *message = pack_reply(&len);
+    CLEANUP_FREE uint8_t *message = pack_reply(&len);
     assert_int_equal(etcd_codec_range_compare(message, len), TAKEN_BY_BOTH);
-    free(message);
 }
 
 /* Flips each bit of the message in turn, and truncates the message at each byte. The two differ in
@@ -117,7 +115,7 @@ UNIT_TEST(test_reads_what_etcd_sends)
 UNIT_TEST(test_reads_broken_messages_like_protobuf)
 {
     size_t len, counts[TAKEN_COUNT] = {0};
-    uint8_t *message = pack_reply(&len);
+    CLEANUP_FREE uint8_t *message = pack_reply(&len);
     for (size_t at = 0; at < len; at++) {
         for (unsigned bit = 0; bit < 8; bit++) {
             message[at] ^= (uint8_t)(1u << bit);
@@ -128,7 +126,6 @@ UNIT_TEST(test_reads_broken_messages_like_protobuf)
     }
     assert_true(counts[TAKEN_BY_NONE] > 100 && counts[TAKEN_BY_BOTH] > 1000);
     assert_true(counts[TAKEN_BY_ONE] < 30);
-    free(message);
 }
 
 UNIT_TEST(test_refused)
@@ -150,26 +147,23 @@ UNIT_TEST(test_refused)
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         struct etcd_range_reply reply = {.revision = 77};
-        struct arena arena;
+        CLEANUP(arena_fini) struct arena arena;
         struct err err = {0};
         arena_init(&arena, ARENA_MAX);
         assert_int_equal(etcd_decode_range(cases[i].message, &arena, &reply, &err), ERR_PROTOCOL);
         assert_that(strstr(err.msg, cases[i].want), "%s: `%s`", cases[i].name, err.msg);
         assert_int_equal(reply.revision, 77); /* untouched */
-        arena_fini(&arena);
     }
 }
 
 UNIT_TEST(test_bounded_by_the_arena)
 {
     struct etcd_range_reply reply;
-    struct arena arena;
+    CLEANUP(arena_fini) struct arena arena;
     struct err err = {0};
     size_t len;
-    uint8_t *message = pack_reply(&len);
+    CLEANUP_FREE uint8_t *message = pack_reply(&len);
     arena_init(&arena, KVS * sizeof(struct etcd_kv) + len / 2);
     assert_int_equal(etcd_decode_range(slice_of(message, len), &arena, &reply, &err),
                      ERR_TOO_LARGE);
-    arena_fini(&arena);
-    free(message);
 }

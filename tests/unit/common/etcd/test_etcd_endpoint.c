@@ -23,7 +23,7 @@ UNIT_TEST(test_accepted)
          "127.0.0.1:1 127.0.0.1:1;127.0.0.1:65535 127.0.0.1:65535;"},
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-        struct etcd_endpoints list;
+        CLEANUP(etcd_endpoints_fini) struct etcd_endpoints list;
         struct err err;
         CLEANUP_BUF struct buf got = buf_of(4096);
         assert_that(etcd_endpoints_parse(cases[i].in, &list, &err) == 0, "`%s`: %s", cases[i].in,
@@ -34,7 +34,6 @@ UNIT_TEST(test_accepted)
                        addr_format(&list.items[k].address, text), list.items[k].authority);
         }
         assert_string_equal(buf_cstr(&got), cases[i].want);
-        etcd_endpoints_fini(&list);
     }
 }
 
@@ -122,10 +121,9 @@ UNIT_TEST(scopes)
         {"http://[fe80::1%25]:2379", "fe80::1%25"}, /* the interface's number */
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-        struct etcd_endpoints list;
+        CLEANUP(etcd_endpoints_fini) struct etcd_endpoints list;
         assert_int_equal(etcd_endpoints_parse(cases[i].url, &list, NULL), 0);
         assert_string_equal(list.items[0].host, cases[i].host);
         assert_string_equal(list.items[0].authority, "[fe80::1]:2379");
-        etcd_endpoints_fini(&list);
     }
 }

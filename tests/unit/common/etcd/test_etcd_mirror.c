@@ -172,13 +172,12 @@ UNIT_TEST(test_nobody_there_at_first)
 UNIT_TEST(test_page_too_large)
 {
     enum { VALUES = 25, VALUE = 1400000 };
-    char *value = xcalloc(1, VALUE);
+    CLEANUP_FREE char *value = xcalloc(1, VALUE);
     for (int i = 0; i < VALUES; i++) {
         char key[32];
         snprintf(key, sizeof(key), "/m5/%02d", i);
         sync_put(bed.loop, bed.writer, key, slice_of(value, VALUE));
     }
-    free(value);
     struct etcd_mirror *m = bed_mirror("/m5/", 64);
     bed_wait_ups(1);
     assert_int_equal(owner.count, VALUES);

@@ -37,9 +37,8 @@ static void etcd_mirror_marks_restore(const char *meanwhile)
 {
     bed_restore_etcd();
     if (meanwhile) {
-        struct aside a = aside_open();
+        CLEANUP(aside_close) struct aside a = aside_open();
         sync_put(a.loop, a.etcd, serial_key, slice_str(meanwhile));
-        aside_close(&a);
     }
 }
 
@@ -213,10 +212,9 @@ static struct etcd_mirror *etcd_mirror_marks_start_writer(void)
 
 static void expect_id(bool is_first)
 {
-    char *id = sync_get(bed.loop, bed.writer, store_key);
+    CLEANUP_FREE char *id = sync_get(bed.loop, bed.writer, store_key);
     assert_non_null(id);
     assert_true((strcmp(id, "first") == 0) == is_first);
-    free(id);
 }
 
 static bool is_replaced(const void *data)

@@ -123,9 +123,8 @@ UNIT_TEST(test_restored_from_a_copy)
     for (int round = 1; round <= 2; round++) { /* older, then at the same revision */
         bed_restore_etcd();
         if (round == 2) {
-            struct aside a = aside_open();
+            CLEANUP(aside_close) struct aside a = aside_open();
             aside_write_up_to(&a, "/elsewhere", before);
-            aside_close(&a);
         }
         bed_wait_fulls(2 * (unsigned)round);
         assert_int_equal(owner.cause, ETCD_MIRROR_OTHER_STORE);

@@ -11,7 +11,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "common/base/cleanup.h"
 #include "common/etcd/etcd.h"
 #include "common/etcd/etcd_counts_internal.h"
 #include "common/etcd/etcd_watch.h"
@@ -198,14 +197,13 @@ UNIT_TEST(test_calls)
     etcd_tls_connect_to(etcd_proc_url(f.proc));
     etcd_tls_get_ok();
     /* Values of many TLS records, in both directions. */
-    char *value = xmalloc(1400000);
+    CLEANUP_FREE char *value = xmalloc(1400000);
     memset(value, 'x', 1400000);
     for (int i = 0; i < 4; i++) {
         char key[32];
         snprintf(key, sizeof(key), "/large/%d", i);
         sync_put(f.loop, f.etcd, key, slice_of(value, 1400000));
     }
-    free(value);
     struct result r = {.is_done = false};
     etcd_range(f.etcd,
                &(struct etcd_range){.key = slice_str("/large/"), .range_end = slice_str("/large0")},

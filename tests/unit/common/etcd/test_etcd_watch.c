@@ -213,13 +213,12 @@ UNIT_TEST(test_events_come_as_whole_revisions)
 static int64_t put_megabytes(const char *key, int revisions)
 {
     enum { VALUE = 1000000 };
-    char *value = xmalloc(VALUE);
+    CLEANUP_FREE char *value = xmalloc(VALUE);
     int64_t last = 0;
     memset(value, 'x', VALUE);
     for (int i = 0; i < revisions; i++) {
         last = sync_put(f.loop, f.writer, key, slice_of(value, VALUE));
     }
-    free(value);
     return last;
 }
 

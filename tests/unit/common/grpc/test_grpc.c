@@ -604,7 +604,7 @@ UNIT_TEST_IN(test_ping_unanswered, grpc_setup, grpc_teardown)
 UNIT_TEST_IN(test_peer_window_is_respected, grpc_setup, grpc_teardown)
 {
     enum { MESSAGE = 200000 };
-    char *message = xcalloc(1, MESSAGE);
+    CLEANUP_FREE char *message = xcalloc(1, MESSAGE);
     struct received in = {.data = 0};
     CLEANUP_BUF struct buf out = buf_of(1024);
     buf_init(&in.bytes, 4 << 20);
@@ -629,7 +629,6 @@ UNIT_TEST_IN(test_peer_window_is_respected, grpc_setup, grpc_teardown)
     assert_int_equal(in.data, MESSAGE + GRPC_FRAME_HEADER);
     assert_false(in.was_reset);
     buf_fini(&in.bytes);
-    free(message);
 }
 
 /* 20 MB in messages of 1 MB: more than both our windows, so they must be reopened on the way. */
@@ -639,7 +638,7 @@ UNIT_TEST_IN(test_own_windows_are_opened_again, grpc_setup, grpc_teardown)
     const size_t stream_window = 4 << 20;
     const size_t connection_window = 65535; /* the rest of its 16 MB comes by WINDOW_UPDATE */
     struct received in = {.data = 0};
-    char *zeros = xcalloc(1, PIECE);
+    CLEANUP_FREE char *zeros = xcalloc(1, PIECE);
     size_t sent = 0;
     CLEANUP_BUF struct buf out = buf_of(1 << 20);
     buf_init(&in.bytes, 1 << 20);
@@ -666,6 +665,5 @@ UNIT_TEST_IN(test_own_windows_are_opened_again, grpc_setup, grpc_teardown)
     assert_int_equal(s.end_err.code, 0);
     assert_int_equal(s.messages, MESSAGES);
     assert_int_equal(s.message_bytes, MESSAGES * MESSAGE);
-    free(zeros);
     buf_fini(&in.bytes);
 }

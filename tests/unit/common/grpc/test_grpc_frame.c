@@ -53,7 +53,7 @@ UNIT_TEST(test_frames_in_pieces)
     static const char *const want[] = {"abc", "", "x"};
     const size_t len = sizeof(wire) - 1;
     for (size_t piece = 1; piece <= len; piece++) {
-        struct grpc_frames frames;
+        CLEANUP(grpc_frames_fini) struct grpc_frames frames;
         size_t count = 0;
         grpc_frames_init(&frames, 100);
         for (size_t at = 0; at < len; at += piece) {
@@ -71,7 +71,6 @@ UNIT_TEST(test_frames_in_pieces)
         assert_false(grpc_frames_is_partial(&frames));
         grpc_frames_push(&frames, slice_of("\0", 1));
         assert_true(grpc_frames_is_partial(&frames));
-        grpc_frames_fini(&frames);
     }
 }
 
@@ -89,13 +88,12 @@ UNIT_TEST(test_frames_refused)
         {"\0\377\377\377\377", 5, ERR_TOO_LARGE, "message of 4294967295 bytes"},
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-        struct grpc_frames frames;
+        CLEANUP(grpc_frames_fini) struct grpc_frames frames;
         struct slice message;
         struct err err;
         grpc_frames_init(&frames, 100);
         grpc_frames_push(&frames, slice_of(cases[i].in, cases[i].len));
         assert_int_equal(grpc_frames_next(&frames, &message, &err), cases[i].want);
         assert_non_null(strstr(err.msg, cases[i].text));
-        grpc_frames_fini(&frames);
     }
 }

@@ -82,16 +82,14 @@ static char *http_client_url_of(const struct fixture *f, const char *path)
 /* One call with one reply. */
 static void check_one(struct http_step step, struct http_call_config config, const char *want)
 {
-    struct fixture f;
+    CLEANUP(finish_client_fixture) struct fixture f;
     http_client_start(&f, &step, 1);
-    char *url = http_client_url_of(&f, "/x?y=1");
+    CLEANUP_FREE char *url = http_client_url_of(&f, "/x?y=1");
     config.url = url;
     config.on_end = http_client_on_end;
     config.data = &f;
     call_and_run(&f, &config);
     assert_string_equal(buf_cstr(&f.log), want);
-    free(url);
-    finish_client_fixture(&f);
 }
 
 UNIT_TEST(test_body)
@@ -147,28 +145,26 @@ UNIT_TEST(test_writes)
 /* The Host header is the URL's even if another name is verified. */
 UNIT_TEST(test_server_name)
 {
-    struct fixture f;
+    CLEANUP(finish_client_fixture) struct fixture f;
     const struct http_tls tls = {.server_name = "other.example"};
     struct http_step step = {.request = "GET /x ", .reply = http_reply_body("200 OK", "found")};
     http_client_start(&f, &step, 1);
-    char *url = http_client_url_of(&f, "/x");
+    CLEANUP_FREE char *url = http_client_url_of(&f, "/x");
     struct http_call_config config = call_config(&f, url);
     config.tls = &tls;
     call_and_run(&f, &config);
     assert_string_equal(buf_cstr(&f.log), "end 200 found\n");
-    char *host = xasprintf("\r\nHost: %s\r\n", http_script_url(f.script) + strlen("http://"));
+    CLEANUP_FREE char *host =
+        xasprintf("\r\nHost: %s\r\n", http_script_url(f.script) + strlen("http://"));
     assert_that(strstr(http_script_head(f.script), host), "no %s in %s", host,
                 http_script_head(f.script));
-    free(host);
-    free(url);
-    finish_client_fixture(&f);
 }
 
 /* A proxy gets the complete http:// URL; no_proxy of the environment does not apply to a configured
  * proxy. */
 UNIT_TEST(test_proxy)
 {
-    struct fixture f;
+    CLEANUP(finish_client_fixture) struct fixture f;
     struct http_step step = {.request = "GET http://server.invalid/x HTTP/1.1\r\n",
                              .header = "Host: server.invalid",
                              .reply = http_reply_body("200 OK", "found")};
@@ -179,12 +175,11 @@ UNIT_TEST(test_proxy)
     call_and_run(&f, &config);
     assert_string_equal(buf_cstr(&f.log), "end 200 found\n");
     assert_int_equal(unsetenv("no_proxy"), 0);
-    finish_client_fixture(&f);
 }
 
 UNIT_TEST(test_proxy_refuses)
 {
-    struct fixture f;
+    CLEANUP(finish_client_fixture) struct fixture f;
     struct http_step step = {.request = "CONNECT server.invalid:443 HTTP/1.1\r\n",
                              .reply = http_reply_body("403 Forbidden", "no")};
     http_client_start(&f, &step, 1);
@@ -192,12 +187,11 @@ UNIT_TEST(test_proxy_refuses)
     config.proxy_url = http_script_url(f.script);
     config.bearer_token = "t0k3n";
     call_and_run(&f, &config);
-    char *want = xasprintf("end unavailable: the proxy %s answered 403 instead of connecting\n",
-                           http_script_url(f.script));
+    CLEANUP_FREE char *want =
+        xasprintf("end unavailable: the proxy %s answered 403 instead of connecting\n",
+                  http_script_url(f.script));
     assert_string_equal(buf_cstr(&f.log), want);
     assert_null(strstr(http_script_head(f.script), "t0k3n"));
-    free(want);
-    finish_client_fixture(&f);
 }
 
 UNIT_TEST(test_too_large)
@@ -214,8 +208,8 @@ UNIT_TEST(test_error_body)
                                  .reply = http_reply_body("403 Forbidden", "you may not")},
               (struct http_call_config){.body_max = 5}, "end 403 you may not\n");
 
-    struct fixture f;
-    char *page = xcalloc(1, HTTP_ERROR_BODY_MAX + 2);
+    CLEANUP(finish_client_fixture) struct fixture f;
+    CLEANUP_FREE char *page = xcalloc(1, HTTP_ERROR_BODY_MAX + 2);
     memset(page, 'x', HTTP_ERROR_BODY_MAX + 1);
     struct http_step step = {.request = "GET ", .reply = http_reply_body("500 Oops", page)};
     http_client_start(&f, &step, 1);
@@ -223,8 +217,6 @@ UNIT_TEST(test_error_body)
     call_and_run(&f, &config);
     assert_true(strncmp(buf_cstr(&f.log), "end 500 ", 8) == 0);
     assert_true(f.log.len <= HTTP_ERROR_BODY_MAX + sizeof("end 500 "));
-    free(page);
-    finish_client_fixture(&f);
 }
 
 UNIT_TEST(test_failures)
@@ -244,27 +236,24 @@ UNIT_TEST(test_failures)
 
 UNIT_TEST(test_refused)
 {
-    struct fixture f;
+    CLEANUP(finish_client_fixture) struct fixture f;
     http_client_start(&f, NULL, 0);
-    char *url = http_client_url_of(&f, "/");
+    CLEANUP_FREE char *url = http_client_url_of(&f, "/");
     struct http_script *other = http_script_new(f.loop, NULL, 0);
     http_script_free(f.script); /* nobody listens there now */
     f.script = other;
     struct http_call_config config = call_config(&f, url);
     call_and_run(&f, &config);
     assert_string_equal(buf_cstr(&f.log), "end unavailable: cannot connect: Connection refused\n");
-    free(url);
-    finish_client_fixture(&f);
 }
 
 UNIT_TEST(test_no_url)
 {
-    struct fixture f;
+    CLEANUP(finish_client_fixture) struct fixture f;
     http_client_start(&f, NULL, 0);
     struct http_call_config config = call_config(&f, "gopher://127.0.0.1/");
     call_and_run(&f, &config);
     assert_non_null(strstr(buf_cstr(&f.log), "end protocol error: "));
-    finish_client_fixture(&f);
 }
 
 /* ---- Streams ---- */
@@ -311,7 +300,7 @@ static const char *const two_lines[] = {"one\n", "two\n", NULL};
 UNIT_TEST(test_stream)
 {
     for (size_t piece = 0; piece < 3; piece++) {
-        struct fixture f;
+        CLEANUP(finish_client_fixture) struct fixture f;
         struct http_step step = {.request = "GET / ",
                                  .reply = http_reply_stream(HTTP_STREAM_ENDS, two_lines),
                                  .piece_bytes = piece};
@@ -319,7 +308,6 @@ UNIT_TEST(test_stream)
         struct http_call_config config = stream_config(&f, http_script_url(f.script));
         call_and_run(&f, &config);
         assert_string_equal(buf_cstr(&f.log), "open\none\ntwo\nend 200 \n");
-        finish_client_fixture(&f);
     }
 }
 
@@ -333,20 +321,19 @@ UNIT_TEST(test_content_type)
         {"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n", "open\ntype ``\nend 200 \n"},
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-        struct fixture f;
+        CLEANUP(finish_client_fixture) struct fixture f;
         struct http_step step = {.request = "GET / ", .reply = xstrdup(cases[i].reply)};
         http_client_start(&f, &step, 1);
         f.logs_type = true;
         struct http_call_config config = stream_config(&f, http_script_url(f.script));
         call_and_run(&f, &config);
         assert_string_equal(buf_cstr(&f.log), cases[i].want);
-        finish_client_fixture(&f);
     }
 }
 
 UNIT_TEST(test_stream_cut)
 {
-    struct fixture f;
+    CLEANUP(finish_client_fixture) struct fixture f;
     struct http_step step = {.request = "GET / ",
                              .reply = http_reply_stream(HTTP_STREAM_GOES_ON, two_lines),
                              .is_closed = true};
@@ -356,25 +343,23 @@ UNIT_TEST(test_stream_cut)
     assert_string_equal(
         buf_cstr(&f.log),
         "open\none\ntwo\nend unavailable: connection closed in the middle of the response\n");
-    finish_client_fixture(&f);
 }
 
 /* An error is not streamed: its body is in the result. */
 UNIT_TEST(test_stream_refused)
 {
-    struct fixture f;
+    CLEANUP(finish_client_fixture) struct fixture f;
     struct http_step step = {.request = "GET / ", .reply = http_reply_body("410 Gone", "old")};
     http_client_start(&f, &step, 1);
     struct http_call_config config = stream_config(&f, http_script_url(f.script));
     call_and_run(&f, &config);
     assert_string_equal(buf_cstr(&f.log), "end 410 old\n");
-    finish_client_fixture(&f);
 }
 
 UNIT_TEST(test_cancel_inside)
 {
     for (int on_first = 0; on_first < 2; on_first++) {
-        struct fixture f;
+        CLEANUP(finish_client_fixture) struct fixture f;
         struct http_step step = {.request = "GET / ",
                                  .reply = http_reply_stream(HTTP_STREAM_ENDS, two_lines)};
         http_client_start(&f, &step, 1);
@@ -389,33 +374,30 @@ UNIT_TEST(test_cancel_inside)
             assert_true(strncmp(buf_cstr(&f.log), "open\none\n", 9) == 0);
             assert_null(strstr(buf_cstr(&f.log), "end"));
         }
-        finish_client_fixture(&f);
     }
 }
 
 /* A call started from inside libcurl, and reused connections. */
 UNIT_TEST(test_start_inside)
 {
-    struct fixture f;
+    CLEANUP(finish_client_fixture) struct fixture f;
     struct http_step steps[] = {
         {.request = "GET / ", .reply = http_reply_stream(HTTP_STREAM_ENDS, two_lines)},
         {.request = "GET /next ", .reply = http_reply_body("200 OK", "next")},
     };
     http_client_start(&f, steps, 2);
-    char *url = http_client_url_of(&f, "/next");
+    CLEANUP_FREE char *url = http_client_url_of(&f, "/next");
     f.next_url = url;
     struct http_call_config config = stream_config(&f, http_script_url(f.script));
     call_and_run(&f, &config);
     assert_non_null(strstr(buf_cstr(&f.log), "end 200 \n"));
     assert_non_null(strstr(buf_cstr(&f.log), "end 200 next\n"));
-    free(url);
-    finish_client_fixture(&f);
 }
 
 /* Calls in flight are freed with the client, without a callback. */
 UNIT_TEST(test_free_in_flight)
 {
-    struct fixture f;
+    CLEANUP(finish_client_fixture) struct fixture f;
     struct http_step step = {.request = "GET / ",
                              .reply = http_reply_stream(HTTP_STREAM_GOES_ON, two_lines)};
     http_client_start(&f, &step, 1);
@@ -427,5 +409,4 @@ UNIT_TEST(test_free_in_flight)
     http_client_free(f.client);
     f.client = http_client_new(f.loop);
     assert_string_equal(buf_cstr(&f.log), "open\none\ntwo\n");
-    finish_client_fixture(&f);
 }

@@ -172,7 +172,7 @@ static bool http_events_has(struct fixture *f, struct reader *r, const char *tex
 
 UNIT_TEST_ON(test_the_first_event_comes_at_once, struct fixture *f)
 {
-    struct reader r = open_live(f, 1);
+    CLEANUP(close_reader) struct reader r = open_live(f, 1);
     const char *text = http_events_drain(f, &r), *body = strstr(text, "\r\n\r\n");
     assert_non_null(strstr(text, "HTTP/1.1 200 OK\r\n"));
     assert_non_null(strstr(text, "\r\nContent-Type: text/event-stream\r\n"));
@@ -184,7 +184,6 @@ UNIT_TEST_ON(test_the_first_event_comes_at_once, struct fixture *f)
     pass_s(f, 2);
     assert_true(http_events_has(f, &r, "data: {\"event\":2}\n\ndata: {\"event\":3}\n\n"));
     assert_false(r.closed);
-    close_reader(&r);
 }
 
 /* Whoever comes within a second gets the event that there is; all get the same ones. */
@@ -226,13 +225,12 @@ UNIT_TEST_ON(test_nothing_runs_without_readers, struct fixture *f)
 
 UNIT_TEST_ON(test_an_event_over_its_limit_is_left_out, struct fixture *f)
 {
-    struct reader r = open_live(f, 1);
+    CLEANUP(close_reader) struct reader r = open_live(f, 1);
     f->padding = HTTP_EVENT_BYTES_MAX;
     pass_s(f, 1);
     f->padding = 0;
     pass_s(f, 1);
     assert_true(http_events_has(f, &r, "{\"event\":1}\n\n:\n\ndata: {\"event\":3}\n\n"));
-    close_reader(&r);
 }
 
 /* ---- Other requests ---- */
@@ -318,7 +316,7 @@ UNIT_TEST_ON(test_many_readers, struct fixture *f)
 UNIT_TEST_ON(test_connections_leave_streams_alone, struct fixture *f)
 {
     static struct reader idle[CONNECTIONS_MAX + 8];
-    struct reader r = open_live(f, 1);
+    CLEANUP(close_reader) struct reader r = open_live(f, 1);
     for (size_t i = 0; i < ARRAY_LEN(idle); i++) {
         idle[i] = http_events_ask(f, 1 + (int)i / 16, "");
     }
@@ -328,7 +326,6 @@ UNIT_TEST_ON(test_connections_leave_streams_alone, struct fixture *f)
     for (size_t i = 0; i < ARRAY_LEN(idle); i++) {
         close_reader(&idle[i]);
     }
-    close_reader(&r);
 }
 
 /* One that stops reading misses events, and is closed; the others get theirs meanwhile. */
@@ -356,7 +353,7 @@ UNIT_TEST_ON(test_a_reader_that_stops_reading, struct fixture *f)
 UNIT_TEST_ON(test_a_slow_reader_gets_whole_events, struct fixture *f)
 {
     f->padding = HTTP_EVENT_BYTES_MAX / 2;
-    struct reader slow = open_live(f, 1);
+    CLEANUP(close_reader) struct reader slow = open_live(f, 1);
     pass_s(f, 8);
     (void)http_events_drain(f, &slow);
     pass_s(f, 1);
@@ -374,13 +371,12 @@ UNIT_TEST_ON(test_a_slow_reader_gets_whole_events, struct fixture *f)
     }
     assert_int_equal(number, f->built);
     assert_true(events < f->built);
-    close_reader(&slow);
 }
 
 UNIT_TEST_ON(test_a_reader_that_talks_is_closed, struct fixture *f)
 {
     static const char noise[4096];
-    struct reader r = open_live(f, 1);
+    CLEANUP(close_reader) struct reader r = open_live(f, 1);
     ssize_t sent = 0;
     while (http_events_count(f->events) == 1 && sent <= 2 * INPUT_MAX) {
         sent += write(r.fd, noise, sizeof(noise));
@@ -388,7 +384,6 @@ UNIT_TEST_ON(test_a_reader_that_talks_is_closed, struct fixture *f)
     }
     assert_true(sent > INPUT_MAX);
     assert_int_equal(http_events_count(f->events), 0);
-    close_reader(&r);
 }
 
 UNIT_TEST_ON(test_free_closes_streams, struct fixture *f)

@@ -13,11 +13,10 @@ static int parse_slowly(const char *text, size_t len, struct http_head *head)
     int status = HTTP_HEAD_MORE;
     *head = (struct http_head){0};
     for (size_t n = 0; n <= len && status == HTTP_HEAD_MORE; n++) {
-        uint8_t *bytes = malloc(n + 1);
+        CLEANUP_FREE uint8_t *bytes = malloc(n + 1);
         assert_non_null(bytes);
         memcpy(bytes + 1, text, n);
         status = http_head_parse(head, bytes + 1, n);
-        free(bytes);
     }
     return status;
 }

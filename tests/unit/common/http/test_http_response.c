@@ -20,11 +20,10 @@ static int http_response_feed(struct http_response *reply, const char *text, siz
     int r = 0;
     for (size_t at = 0; r == 0 && at < len; at += piece) {
         size_t n = len - at < piece ? len - at : piece;
-        char *copy = malloc(n);
+        CLEANUP_FREE char *copy = malloc(n);
         assert_non_null(copy);
         memcpy(copy, text + at, n);
         r = http_response_add(reply, slice_of(copy, n), err);
-        free(copy);
     }
     return r == 0 ? http_response_end(reply, err) : r;
 }
@@ -32,14 +31,13 @@ static int http_response_feed(struct http_response *reply, const char *text, siz
 static void assert_body(const char *text, const char *want)
 {
     for (size_t piece = 1; piece <= strlen(text); piece++) {
-        struct http_response reply;
+        CLEANUP(http_response_fini) struct http_response reply;
         struct err err = {0};
         http_response_init(&reply, BODY_MAX);
         assert_that(http_response_feed(&reply, text, piece, &err) == 0, "by %zu: %s: %s", piece,
                     text, err.msg);
         assert_int_equal(reply.part, HTTP_RESPONSE_DONE);
         assert_string_equal(buf_cstr(&reply.body), want);
-        http_response_fini(&reply);
     }
 }
 
@@ -80,13 +78,12 @@ UNIT_TEST(test_chunks)
 static void assert_error(const char *text, int code, const char *expected)
 {
     for (size_t piece = 1; piece <= 64; piece += 21) {
-        struct http_response reply;
+        CLEANUP(http_response_fini) struct http_response reply;
         struct err err = {0};
         http_response_init(&reply, BODY_MAX);
         int r = http_response_feed(&reply, text, piece, &err);
         assert_that(r == code && err.code == code && strstr(err.msg, expected),
                     "by %zu: %.200s: %d `%s`", piece, text, r, err.msg);
-        http_response_fini(&reply);
     }
 }
 
@@ -107,14 +104,13 @@ UNIT_TEST(test_heads)
          "Application/DNS-message ;q=1", 200, true},
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-        struct http_response reply;
+        CLEANUP(http_response_fini) struct http_response reply;
         http_response_init(&reply, BODY_MAX);
         assert_int_equal(http_response_feed(&reply, cases[i].text, 1, NULL), 0);
         assert_int_equal(reply.status, cases[i].status);
         assert_string_equal(reply.reason, cases[i].reason);
         assert_string_equal(reply.type, cases[i].type);
         assert_int_equal(http_response_is_type(&reply, MEDIA), cases[i].is_type);
-        http_response_fini(&reply);
     }
 }
 

@@ -249,7 +249,7 @@ static const char *http_server_exchange(struct fixture *f, struct client *c, con
 /* Every byte in order; without a length HTTP/1.0 ends it by closing. */
 UNIT_TEST_ON(test_stream, struct fixture *f)
 {
-    struct client c;
+    CLEANUP(client_close) struct client c;
     const char *body =
         strstr(http_server_exchange(f, &c, "GET /stream HTTP/1.0\r\n\r\n"), "\r\n\r\n");
     assert_non_null(body);
@@ -261,7 +261,6 @@ UNIT_TEST_ON(test_stream, struct fixture *f)
     }
     assert_int_equal(*body, '\0');
     assert_int_equal(streams_open, 0);
-    client_close(&c);
 }
 
 /* A piece that is too large, a HEAD request, and a client that disconnects: each stream ends
@@ -321,14 +320,13 @@ UNIT_TEST_ON(test_replies, struct fixture *f)
          "echo GET /echo x=(none)"},
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-        struct client c;
+        CLEANUP(client_close) struct client c;
         const char *reply = http_server_exchange(f, &c, cases[i].request);
         const char *body = strstr(reply, "\r\n\r\n");
         assert_that(strncmp(reply, cases[i].status_line, strlen(cases[i].status_line)) == 0 &&
                         strstr(reply, cases[i].header) && body &&
                         strcmp(body + 4, cases[i].body) == 0,
                     "%s: got\n%s", cases[i].name, reply);
-        client_close(&c);
     }
 }
 
@@ -349,7 +347,7 @@ UNIT_TEST_ON(test_no_http, struct fixture *f)
 
 UNIT_TEST_ON(test_requests_follow_on_one_connection, struct fixture *f)
 {
-    struct client c;
+    CLEANUP(client_close) struct client c;
     client_open(&c, f);
     for (int i = 0; i < 3; i++) {
         http_server_client_send(&c, "GET /echo HTTP/1.1\r\nHost: localhost\r\n\r\n");
@@ -358,13 +356,12 @@ UNIT_TEST_ON(test_requests_follow_on_one_connection, struct fixture *f)
         assert_non_null(strstr(buf_cstr(&c.received), "echo GET /echo"));
         buf_clear(&c.received);
     }
-    client_close(&c);
 }
 
 UNIT_TEST_ON(test_request_in_pieces, struct fixture *f)
 {
     static const char request[] = "GET /echo HTTP/1.1\r\n" CLOSE;
-    struct client c;
+    CLEANUP(client_close) struct client c;
     client_open(&c, f);
     for (size_t i = 0; request[i]; i++) {
         char piece[2] = {request[i], '\0'};
@@ -373,13 +370,12 @@ UNIT_TEST_ON(test_request_in_pieces, struct fixture *f)
     }
     http_server_await(&c, true);
     assert_non_null(strstr(buf_cstr(&c.received), "echo GET /echo"));
-    client_close(&c);
 }
 
 UNIT_TEST_ON(test_body_over_the_limit_closes, struct fixture *f)
 {
     char piece[1024];
-    struct client c;
+    CLEANUP(client_close) struct client c;
     memset(piece, 'x', sizeof(piece));
     client_open(&c, f);
     http_server_client_send(
@@ -392,7 +388,6 @@ UNIT_TEST_ON(test_body_over_the_limit_closes, struct fixture *f)
     }
     http_server_await(&c, true);
     assert_false(is_answered(&c));
-    client_close(&c);
 }
 
 UNIT_TEST_ON(test_star_route_matches_every_other_path, struct fixture *f)
@@ -439,7 +434,7 @@ UNIT_TEST_ON(test_pages_for_few, struct fixture *f)
     };
     http_server_limit_access(f->server, &access);
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-        struct client c;
+        CLEANUP(client_close) struct client c;
         client_open_from(&c, f, cases[i].host);
         http_server_client_send(&c, cases[i].request);
         http_server_await(&c, true);
@@ -449,7 +444,6 @@ UNIT_TEST_ON(test_pages_for_few, struct fixture *f)
                         strncmp(reply + 9, cases[i].status, strlen(cases[i].status)) == 0 &&
                         (strstr(reply, "\r\n\r\ngo away\n") != NULL) == is_refused,
                     "127.0.0.%d: %s: %s", cases[i].host, cases[i].request, reply);
-        client_close(&c);
     }
     assert_int_equal(streams_open, 0);
 }
@@ -680,7 +674,7 @@ UNIT_TEST_ON(test_a_dripping_request_is_closed, struct fixture *f)
     static const char *const beginnings[] = {
         "", "GET /", "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 999\r\n\r\n"};
     for (size_t i = 0; i < ARRAY_LEN(beginnings); i++) {
-        struct client c;
+        CLEANUP(client_close) struct client c;
         client_open(&c, f);
         test_clock_stop();
         http_server_settle(f);
@@ -696,7 +690,6 @@ UNIT_TEST_ON(test_a_dripping_request_is_closed, struct fixture *f)
         assert_true(c.closed);
         assert_int_equal(c.received.len, 0);
         test_clock_run();
-        client_close(&c);
     }
 }
 
@@ -838,7 +831,7 @@ static void http_server_take_body(struct client *c, const char *want)
 /* All at once: bodies, HEAD requests, streams, and a last one with close. Replies come in order. */
 UNIT_TEST_ON(test_requests_that_do_not_wait, struct fixture *f)
 {
-    struct client c;
+    CLEANUP(client_close) struct client c;
     client_open(&c, f);
     http_server_client_send(&c,
                             "POST /echo?x=1 HTTP/1.1\r\nHost: h\r\nContent-Length: 4\r\n\r\nGET "
@@ -858,12 +851,11 @@ UNIT_TEST_ON(test_requests_that_do_not_wait, struct fixture *f)
     http_server_await(&c, true);
     assert_int_equal(c.received.len, 0); /* no requests after a close */
     assert_int_equal(streams_open, 0);
-    client_close(&c);
 }
 
 UNIT_TEST_ON(test_a_stream_in_chunks, struct fixture *f)
 {
-    struct client c;
+    CLEANUP(client_close) struct client c;
     static char piece[STREAM_PIECE * 3];
     client_open(&c, f);
     for (int round = 0; round < 2; round++) {
@@ -884,12 +876,11 @@ UNIT_TEST_ON(test_a_stream_in_chunks, struct fixture *f)
         assert_string_equal(http_server_take_line(&c), "0");
         assert_string_equal(http_server_take_line(&c), "");
     }
-    client_close(&c);
 }
 
 UNIT_TEST_ON(test_a_body_that_waits_to_be_asked_for, struct fixture *f)
 {
-    struct client c;
+    CLEANUP(client_close) struct client c;
     client_open(&c, f);
     http_server_client_send(&c, "PUT /echo HTTP/1.1\r\nHost: h\r\nContent-Length: 3\r\n"
                                 "Expect: 100-continue\r\n\r\n");
@@ -903,7 +894,6 @@ UNIT_TEST_ON(test_a_body_that_waits_to_be_asked_for, struct fixture *f)
     http_server_client_send(&c, "c");
     http_server_take_head(&c, "HTTP/1.1 200 OK", "Content-Length: 23");
     http_server_take_body(&c, "echo PUT /echo x=(none)");
-    client_close(&c);
 }
 
 /* The reply arrives, even though the client keeps sending what nobody reads. */
@@ -931,7 +921,7 @@ UNIT_TEST_ON(test_refusals, struct fixture *f)
     memset(long_field, 'x', sizeof(long_field) - 1);
     memcpy(long_field, line, sizeof(line) - 1);
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-        struct client c;
+        CLEANUP(client_close) struct client c;
         client_open(&c, f);
         http_server_client_send(&c, cases[i].request);
         http_server_client_send(&c, "more of it");
@@ -939,13 +929,12 @@ UNIT_TEST_ON(test_refusals, struct fixture *f)
         http_server_take_body(&c, cases[i].body);
         http_server_await(&c, true);
         assert_int_equal(c.received.len, 0);
-        client_close(&c);
     }
 }
 
 UNIT_TEST_ON(test_a_reply_larger_than_sockets_hold, struct fixture *f)
 {
-    struct client c;
+    CLEANUP(client_close) struct client c;
     const char *body =
         strstr(http_server_exchange(f, &c, "GET /big HTTP/1.1\r\n" CLOSE), "\r\n\r\n");
     assert_non_null(body);
@@ -954,5 +943,4 @@ UNIT_TEST_ON(test_a_reply_larger_than_sockets_hold, struct fixture *f)
     for (size_t i = 0; i < BIG; i++) {
         assert_that(body[i] == (char)('a' + i % 23), "byte %zu is wrong", i);
     }
-    client_close(&c);
 }

@@ -85,9 +85,8 @@ UNIT_TEST(test_shown)
     struct err err;
     char *url = NULL;
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-        char *shown = http_url_shown(cases[i].in);
+        CLEANUP_FREE char *shown = http_url_shown(cases[i].in);
         assert_string_equal(shown, cases[i].want);
-        free(shown);
     }
     assert_int_equal(http_url_proxy("ftp://me:pw@proxy", &url, &err), ERR_USAGE);
     assert_null(strstr(err.msg, "pw"));
@@ -119,12 +118,10 @@ UNIT_TEST(test_other_host)
         {"https://h:1/", "fd00::2", "h:1", "https://[fd00::2]:1/"},
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-        char *authority = http_url_authority(cases[i].url);
-        char *renamed = http_url_with_host(cases[i].url, cases[i].host);
+        CLEANUP_FREE char *authority = http_url_authority(cases[i].url);
+        CLEANUP_FREE char *renamed = http_url_with_host(cases[i].url, cases[i].host);
         assert_string_equal(authority, cases[i].authority);
         assert_string_equal(renamed, cases[i].want);
-        free(authority);
-        free(renamed);
     }
     assert_null(http_url_with_host("https://h/", "no host"));
     assert_null(http_url_authority("nonsense://"));

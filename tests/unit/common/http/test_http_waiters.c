@@ -108,24 +108,22 @@ static struct held_client waiters_ask(struct fixture *f, int host, const char *r
 UNIT_TEST_ON(test_what_is_true_does_not_wait, struct fixture *f)
 {
     f->truth = HTTP_WAIT_DONE;
-    struct held_client c = waiters_ask(f, 1, "GET /wait");
+    CLEANUP(held_client_close) struct held_client c = waiters_ask(f, 1, "GET /wait");
     held_client_expect(&c, "200", "{\"is\":true}\n");
     assert_false(c.is_closed); /* the connection is for further requests */
     assert_int_equal(http_waiters_count(f->waiters).waiting, 0);
     assert_int_equal(http_waiters_count(f->waiters).done, 1);
-    held_client_close(&c);
 }
 
 UNIT_TEST_ON(test_it_answers_once_it_is_true, struct fixture *f)
 {
-    struct held_client c = waiters_ask(f, 1, "GET /wait?timeout=60s");
+    CLEANUP(held_client_close) struct held_client c = waiters_ask(f, 1, "GET /wait?timeout=60s");
     waiters_pass_ms(f, 59000);
     assert_string_equal(held_client_read(&c), "");
     assert_int_equal(http_waiters_count(f->waiters).waiting, 1);
     f->truth = HTTP_WAIT_DONE;
     held_client_expect(&c, "200", "{\"is\":true}\n");
     assert_true(c.is_closed);
-    held_client_close(&c);
 }
 
 UNIT_TEST_ON(test_timeouts, struct fixture *f)
@@ -155,11 +153,10 @@ UNIT_TEST_ON(test_bad_timeouts, struct fixture *f)
     static const char *const targets[] = {"GET /wait?timeout=61s", "GET /wait?timeout=-1s",
                                           "GET /wait?timeout=5", "GET /wait?timeout="};
     for (size_t i = 0; i < ARRAY_LEN(targets); i++) {
-        struct held_client c = waiters_ask(f, 1, targets[i]);
+        CLEANUP(held_client_close) struct held_client c = waiters_ask(f, 1, targets[i]);
         const char *text = held_client_read(&c);
         assert_non_null(strstr(text, "HTTP/1.1 400"));
         assert_non_null(strstr(text, "expected a time from 0 to 60s"));
-        held_client_close(&c);
     }
     assert_int_equal(f->looks, 0);
 }
@@ -181,12 +178,11 @@ UNIT_TEST_ON(test_looks_soon, struct fixture *f)
 
 UNIT_TEST_ON(test_head_has_no_body, struct fixture *f)
 {
-    struct held_client c = waiters_ask(f, 1, "HEAD /wait");
+    CLEANUP(held_client_close) struct held_client c = waiters_ask(f, 1, "HEAD /wait");
     f->truth = HTTP_WAIT_DONE;
     assert_non_null(strstr(held_client_read(&c), "Content-Length: 12\r\n"));
     held_client_expect(&c, "200", "");
     assert_true(c.is_closed);
-    held_client_close(&c);
 }
 
 UNIT_TEST_ON(test_as_many_as_may_wait, struct fixture *f)
@@ -201,9 +197,8 @@ UNIT_TEST_ON(test_as_many_as_may_wait, struct fixture *f)
     assert_non_null(strstr(held_client_read(&further), "\r\nRetry-After: 1\r\n"));
     held_client_close(&further);
     for (int i = 0; i < 100; i++) { /* more than the server has connections */
-        struct held_client probe = waiters_ask(f, 1, "GET /readiness");
+        CLEANUP(held_client_close) struct held_client probe = waiters_ask(f, 1, "GET /readiness");
         held_client_expect(&probe, "200", "ok");
-        held_client_close(&probe);
     }
     /* Another client gets the place of the latest. */
     struct held_client other = waiters_ask(f, 2, "GET /wait?timeout=60s");
@@ -311,12 +306,11 @@ UNIT_TEST_ON(test_a_reader_catches_up, struct fixture *f)
 UNIT_TEST_ON(test_input_has_a_bound, struct fixture *f)
 {
     static char bytes[100 * 1024];
-    struct held_client c = waiters_ask(f, 1, "GET /drip");
+    CLEANUP(held_client_close) struct held_client c = waiters_ask(f, 1, "GET /drip");
     for (size_t sent = 0; sent < sizeof(bytes) && f->drip;) {
         const ssize_t n = send(c.fd, bytes + sent, sizeof(bytes) - sent, MSG_NOSIGNAL);
         sent += n > 0 ? (size_t)n : 0;
         held_client_settle(f->loop);
     }
     assert_null(f->drip);
-    held_client_close(&c);
 }

@@ -103,7 +103,7 @@ UNIT_TEST(test_wrong_frames)
 {
     for (size_t i = 0; i < ARRAY_LEN(wrong_frames); i++) {
         const struct wrong_frame *wrong = &wrong_frames[i];
-        struct h2_client c;
+        CLEANUP(h2_client_end) struct h2_client c;
         print_message("%s\n", wrong->name);
         h2_client_start(&c);
         h2_client_get(&c, 1);
@@ -116,7 +116,6 @@ UNIT_TEST(test_wrong_frames)
         h2_client_send(&c);
         int32_t last = wrong->error == COMPRESSION_ERROR && wrong->stream == 5 ? 5 : 3;
         h2_client_expect_goaway(&c, last, wrong->error);
-        h2_client_end(&c);
     }
 }
 
@@ -134,7 +133,7 @@ UNIT_TEST(test_beginnings)
         {"a frame too long", BYTES(H2_PREFACE "\0\x40\1\4\0\0\0\0\0"), FRAME_SIZE_ERROR},
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-        struct h2_client c;
+        CLEANUP(h2_client_end) struct h2_client c;
         struct h2_frame_view frame;
         print_message("%s\n", cases[i].name);
         h2_client_open(&c);
@@ -143,7 +142,6 @@ UNIT_TEST(test_beginnings)
         assert_true(h2_client_next(&c, H2_SETTINGS, &frame));
         assert_true(h2_client_next(&c, H2_WINDOW_UPDATE, &frame));
         h2_client_expect_goaway(&c, 0, cases[i].error);
-        h2_client_end(&c);
     }
 }
 
@@ -303,7 +301,7 @@ UNIT_TEST_ON(test_rapid_reset, struct h2_client *c)
 UNIT_TEST(test_resets_come_back)
 {
     for (unsigned answered = HTTP2_RESETS_REFILL; answered >= 1; answered--) {
-        struct h2_client c;
+        CLEANUP(h2_client_end) struct h2_client c;
         h2_client_start(&c);
         c.is_late = true;
         int32_t id = 1;
@@ -317,7 +315,6 @@ UNIT_TEST(test_resets_come_back)
             h2_client_send(&c);
         }
         assert_int_equal(c.is_over, answered < HTTP2_RESETS_REFILL);
-        h2_client_end(&c);
     }
 }
 
@@ -364,7 +361,7 @@ UNIT_TEST(test_floods)
     };
     for (size_t i = 0; i < ARRAY_LEN(floods); i++) {
         const struct flood *flood = &floods[i];
-        struct h2_client c;
+        CLEANUP(h2_client_end) struct h2_client c;
         print_message("%s\n", flood->name);
         h2_client_start(&c);
         h2_client_get(&c, 1);
@@ -386,7 +383,6 @@ UNIT_TEST(test_floods)
             h2_client_send(&c);
         }
         h2_client_expect_goaway(&c, 5, ENHANCE_YOUR_CALM);
-        h2_client_end(&c);
     }
 }
 
@@ -442,7 +438,7 @@ UNIT_TEST_ON(test_unread_replies, struct h2_client *c)
     h2_frame(&c->bytes, H2_SETTINGS, 0, 0, slice_of("\0\4\x7f\xff\xff\xff", 6));
     h2_frame(&c->bytes, H2_WINDOW_UPDATE, 0, 0, slice_of("\x7f\xff\0\0", 4));
     h2_client_send(c);
-    uint8_t *body = xcalloc(1, BODY);
+    CLEANUP_FREE uint8_t *body = xcalloc(1, BODY);
     int32_t id = 1;
     for (size_t i = 0; i < 2 * HTTP2_STREAMS_MAX; i++, id += 2) {
         h2_headers(&c->bytes, H2_END_STREAM, (uint32_t)id, H2_CLIENT_GET);
@@ -460,7 +456,6 @@ UNIT_TEST_ON(test_unread_replies, struct h2_client *c)
     h2_client_flush(c);
     assert_int_equal(http2_server_streams(c->server), 0);
     assert_in_range(c->got.len, HTTP2_STREAMS_MAX * BODY, HTTP2_STREAMS_MAX * (BODY + 1000));
-    free(body);
 }
 
 /* Heads of requests whose bodies do not come: they count as what the connection holds. */
@@ -515,13 +510,12 @@ UNIT_TEST(test_continuation_interrupted)
         uint32_t stream;
     } cases[] = {{H2_PING, 0}, {H2_HEADERS, 1}, {H2_HEADERS, 3}, {H2_CONTINUATION, 3}, {0xbb, 1}};
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-        struct h2_client c;
+        CLEANUP(h2_client_end) struct h2_client c;
         h2_client_start(&c);
         h2_frame(&c.bytes, H2_HEADERS, H2_END_STREAM, 1, slice_str("\x82"));
         h2_frame(&c.bytes, cases[i].type, H2_END_HEADERS, cases[i].stream, slice_str("12345678"));
         h2_client_send(&c);
         h2_client_expect_goaway(&c, 0, PROTOCOL_ERROR);
-        h2_client_end(&c);
     }
 }
 
@@ -547,7 +541,7 @@ UNIT_TEST(test_header_bomb)
     enum { FIELD = 4000 };
     static const size_t references[] = {10, 100};
     for (size_t i = 0; i < ARRAY_LEN(references); i++) {
-        struct h2_client c;
+        CLEANUP(h2_client_end) struct h2_client c;
         h2_client_start(&c);
         CLEANUP_BUF struct buf b = buf_of(1 << 20);
         h2_header_block(&b, H2_CLIENT_GET);
@@ -569,7 +563,6 @@ UNIT_TEST(test_header_bomb)
         } else {
             h2_client_expect_goaway(&c, 1, ENHANCE_YOUR_CALM);
         }
-        h2_client_end(&c);
     }
 }
 

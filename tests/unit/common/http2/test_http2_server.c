@@ -71,7 +71,7 @@ UNIT_TEST(test_pieces)
 {
     static const char *const bodies[] = {"", "three", "five", "seven"};
     for (size_t piece = 0; piece < 40; piece++) {
-        struct h2_client c;
+        CLEANUP(h2_client_end) struct h2_client c;
         h2_client_start(&c);
         c.piece = 1;
         h2_client_send(&c);
@@ -100,7 +100,6 @@ UNIT_TEST(test_pieces)
         h2_client_expect_reply(&c, 7, "reply 7");
         assert_int_equal(http2_server_streams(c.server), 0);
         assert_int_equal(http2_server_memory(c.server), 0);
-        h2_client_end(&c);
     }
 }
 
@@ -123,7 +122,7 @@ UNIT_TEST_ON(test_table, struct h2_client *c)
 UNIT_TEST(test_pause)
 {
     for (size_t piece = 0; piece < 30; piece += 7) {
-        struct h2_client c;
+        CLEANUP(h2_client_end) struct h2_client c;
         h2_client_start(&c);
         h2_client_send(&c);
         c.piece = piece;
@@ -138,7 +137,6 @@ UNIT_TEST(test_pause)
         assert_int_equal(h2_client_send(&c), 0);
         assert_int_equal(c.request_count, 1);
         h2_client_expect_reply(&c, 1, "reply 1");
-        h2_client_end(&c);
     }
 }
 
@@ -323,7 +321,7 @@ UNIT_TEST_ON(test_stream_windows, struct h2_client *c)
 UNIT_TEST_ON(test_connection_window, struct h2_client *c)
 {
     struct h2_frame_view frame;
-    uint8_t *body = xmalloc(WINDOW_START);
+    CLEANUP_FREE uint8_t *body = xmalloc(WINDOW_START);
     memset(body, 'a', WINDOW_START);
     c->is_late = true;
     c->room = 1000;
@@ -349,7 +347,6 @@ UNIT_TEST_ON(test_connection_window, struct h2_client *c)
     assert_int_equal(len, WINDOW_START);
     assert_int_equal(http2_server_streams(c->server), 0);
     assert_int_equal(http2_server_memory(c->server), 0);
-    free(body);
 }
 
 /* A reset, and the end of the connection, free what waits. */

@@ -10,7 +10,7 @@
 static inline void drawn_expect(const struct live_screen *view, const struct live_model *model,
                                 size_t width, size_t height, bool is_utf8, const char *lines)
 {
-    struct screen screen;
+    CLEANUP(screen_fini) struct screen screen;
     CLEANUP_BUF struct buf text = buf_of(1 << 20);
     screen_init(&screen, width, height, is_utf8);
     live_screen_draw(view, model, &screen);
@@ -19,7 +19,6 @@ static inline void drawn_expect(const struct live_screen *view, const struct liv
         (void)fputs(buf_cstr(&text), stderr); /* cmocka cuts long messages */
     }
     assert_string_equal(buf_cstr(&text), lines);
-    screen_fini(&screen);
 }
 
 /* On screens of all sizes: the sanitizers see what is drawn outside of one. */
@@ -27,10 +26,9 @@ static inline void drawn_at_any_size(const struct live_screen *view, const struc
 {
     for (size_t width = 0; width < 300; width += width < 30 ? 1 : 17) {
         for (size_t height = 0; height < 70; height += height < 30 ? 1 : 13) {
-            struct screen screen;
+            CLEANUP(screen_fini) struct screen screen;
             screen_init(&screen, width, height, true);
             live_screen_draw(view, model, &screen);
-            screen_fini(&screen);
         }
     }
 }

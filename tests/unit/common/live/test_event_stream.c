@@ -7,7 +7,7 @@
 /* The events, each with a `|` after it, then the error if there is one. */
 static void event_stream_read_all(const char *bytes, size_t chunk, struct buf *out)
 {
-    struct event_stream stream;
+    CLEANUP(event_stream_fini) struct event_stream stream;
     struct slice data;
     struct err err;
     event_stream_init(&stream);
@@ -23,7 +23,6 @@ static void event_stream_read_all(const char *bytes, size_t chunk, struct buf *o
             break;
         }
     }
-    event_stream_fini(&stream);
 }
 
 UNIT_TEST(test_streams)
@@ -96,7 +95,7 @@ UNIT_TEST(test_limits)
 
 UNIT_TEST(test_a_failure_stays)
 {
-    struct event_stream stream;
+    CLEANUP(event_stream_fini) struct event_stream stream;
     struct slice data;
     struct err err;
     event_stream_init(&stream);
@@ -104,5 +103,4 @@ UNIT_TEST(test_a_failure_stays)
     assert_int_equal(event_stream_next(&stream, &data, &err), EVENT_STREAM_FAILED);
     event_stream_add(&stream, slice_str(HEAD "data: a\n\n"));
     assert_int_equal(event_stream_next(&stream, &data, &err), EVENT_STREAM_FAILED);
-    event_stream_fini(&stream);
 }

@@ -67,7 +67,7 @@ UNIT_TEST(test_pages_that_do_not_fit)
 
 UNIT_TEST(test_rates)
 {
-    struct live_model model = {.server = ""};
+    CLEANUP(live_model_fini) struct live_model model = {.server = ""};
     struct live_scope scope;
     CLEANUP_BUF struct buf out = buf_of(1000);
     live_model_take(&model, live_event_parse(slice_str("{\"time_ms\":1000,\"o\":{\"a\":1}}")), "o");
@@ -78,5 +78,4 @@ UNIT_TEST(test_rates)
     scope = (struct live_scope){.now = model.now, .before = model.before};
     live_form_write("{*o/}{@} {.|rate6} {/}{t}{?o/a|rate}y{/}{?t|rate}y{/}", &scope, &model, &out);
     assert_string_equal(buf_cstr(&out), "a    2.0 b    2.0 \x1by");
-    live_model_fini(&model);
 }

@@ -5,9 +5,9 @@
 
 static void take_numbered_event(struct live_model *model, int time_ms, int uptime_s, int n)
 {
-    char *text = xasprintf("{\"time_ms\":%d,\"uptime_s\":%d,\"n\":%d}", time_ms, uptime_s, n);
+    CLEANUP_FREE char *text =
+        xasprintf("{\"time_ms\":%d,\"uptime_s\":%d,\"n\":%d}", time_ms, uptime_s, n);
     live_model_take(model, live_event_parse(slice_str(text)), "n");
-    free(text);
 }
 
 static double live_model_rate(const struct live_model *model)
@@ -17,7 +17,7 @@ static double live_model_rate(const struct live_model *model)
 
 UNIT_TEST(test_rates)
 {
-    struct live_model model = {.server = ""};
+    CLEANUP(live_model_fini) struct live_model model = {.server = ""};
     take_numbered_event(&model, 1000, 5, 10);
     assert_true(live_model_rate(&model) < 0); /* one event alone */
     take_numbered_event(&model, 3000, 7, 30);
@@ -34,12 +34,11 @@ UNIT_TEST(test_rates)
     assert_true(live_model_rate(&model) == 2);
     assert_int_equal(model.history_count, 2);
     assert_true(model.history[0] == 10 && model.history[1] == 2);
-    live_model_fini(&model);
 }
 
 UNIT_TEST(test_history_is_bounded)
 {
-    struct live_model model = {.server = ""};
+    CLEANUP(live_model_fini) struct live_model model = {.server = ""};
     for (int i = 0; i <= LIVE_HISTORY_MAX + 10; i++) {
         take_numbered_event(&model, i * 1000, i, i * i);
     }
@@ -48,7 +47,6 @@ UNIT_TEST(test_history_is_bounded)
     assert_true(model.history[LIVE_HISTORY_MAX - 1] == 2 * last - 1);
     double past_s = live_number(model.past, "time_ms") / 1000;
     assert_true(past_s <= last - LIVE_PAST_S && past_s > last - 2 * LIVE_PAST_S - 2);
-    live_model_fini(&model);
 }
 
 UNIT_TEST(test_texts)

@@ -7,13 +7,12 @@
 
 static void screen_check_line(const char *text, size_t width, bool is_utf8, const char *right)
 {
-    struct screen screen;
+    CLEANUP(screen_fini) struct screen screen;
     CLEANUP_BUF struct buf lines = buf_of(65536);
     screen_init(&screen, 40, 1, is_utf8);
     screen_put(&screen, 0, 0, width, SCREEN_PLAIN, text);
     screen_lines(&screen, &lines);
     assert_string_equal(buf_cstr(&lines), right);
-    screen_fini(&screen);
 }
 
 UNIT_TEST(test_text_is_escaped)
@@ -38,14 +37,13 @@ UNIT_TEST(test_bars)
 {
     static const double values[] = {0, 1, 4, 8, -1, 8}, odd[] = {INFINITY, 1, INFINITY};
     for (int is_utf8 = 0; is_utf8 < 2; is_utf8++) {
-        struct screen screen;
+        CLEANUP(screen_fini) struct screen screen;
         CLEANUP_BUF struct buf lines = buf_of(4096);
         screen_init(&screen, 10, 1, is_utf8);
         screen_put_bars(&screen, 0, 1, values, ARRAY_LEN(values), 0);
         screen_lines(&screen, &lines);
         assert_string_equal(buf_cstr(&lines), is_utf8 ? " ▁▂▅█ █\n" : " ._+# #\n");
         screen_put_bars(&screen, 0, 0, odd, ARRAY_LEN(odd), 0);
-        screen_fini(&screen);
     }
 }
 
@@ -75,11 +73,10 @@ UNIT_TEST(test_changes)
 
 UNIT_TEST(test_size_is_bounded)
 {
-    struct screen screen;
+    CLEANUP(screen_fini) struct screen screen;
     screen_init(&screen, SIZE_MAX, SIZE_MAX, true);
     assert_int_equal(screen.width, SCREEN_WIDTH_MAX);
     assert_int_equal(screen.height, SCREEN_HEIGHT_MAX);
     screen_put(&screen, SIZE_MAX, SIZE_MAX - 1, 10, SCREEN_PLAIN, "out of the screen");
     screen_fill(&screen, SIZE_MAX, SCREEN_BAR);
-    screen_fini(&screen);
 }

@@ -12,13 +12,12 @@ enum { A_CRT, A_KEY, B_CRT, B_KEY };
 
 static void take_file(const char *name, char *out)
 {
-    char *path = xasprintf("%s/%s", dir, name);
+    CLEANUP_FREE char *path = xasprintf("%s/%s", dir, name);
     FILE *f = fopen(path, "r");
     assert_non_null(f);
     assert_true(fread(out, 1, sizeof(texts[0]) - 1, f) > 0);
     assert_int_equal(fclose(f), 0);
     assert_int_equal(unlink(path), 0);
-    free(path);
 }
 
 static int make_texts(void **state)
@@ -41,11 +40,10 @@ UNIT_TESTS_ONCE(make_texts, NULL)
 UNIT_TEST(test_right_ones)
 {
     struct err err;
-    char *chain = xasprintf("a comment\n%s%s", texts[A_CRT], texts[B_CRT]);
+    CLEANUP_FREE char *chain = xasprintf("a comment\n%s%s", texts[A_CRT], texts[B_CRT]);
     assert_int_equal(tls_pem_check_certificates(chain, &err), 0);
     assert_int_equal(tls_pem_check_key(texts[A_KEY], &err), 0);
     assert_int_equal(tls_pem_check_pair(chain, texts[A_KEY], &err), 0);
-    free(chain);
 }
 
 /* "secret" encrypts it: openssl genpkey -algorithm ed25519 -aes256. */

@@ -40,9 +40,8 @@ static void *count_malloc(size_t size, const char *file, int line)
 static void count_free(void *p, const char *file, int line)
 {
     if (p) {
-        struct block *block = (struct block *)p - 1;
+        CLEANUP_FREE struct block *block = (struct block *)p - 1;
         servers_bytes -= block->is_servers ? block->size : 0;
-        free(block);
     }
 }
 
@@ -172,7 +171,7 @@ UNIT_TEST(test_protocols)
         {NULL, "h2", ""},
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-        struct tls_pair pair;
+        CLEANUP(tls_pair_close) struct tls_pair pair;
         tls_pair_open(&pair, &(struct tls_pair_config){.server = server,
                                                        .client = client,
                                                        .protocols = cases[i].ours,
@@ -189,7 +188,6 @@ UNIT_TEST(test_protocols)
                                 "TLS: the server speaks none of the protocols offered (ALPN)");
             assert_int_equal(pair.client_err.code, ERR_REFUSED);
         }
-        tls_pair_close(&pair);
     }
 }
 
@@ -251,7 +249,7 @@ UNIT_TEST(test_clients_that_speak_something_else)
         {"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", 24},
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-        struct tls_pair pair;
+        CLEANUP(tls_pair_close) struct tls_pair pair;
         enum tls_want want;
         tls_pair_open(&pair, &(struct tls_pair_config){.server = server});
         assert_int_equal(send(pair.fds[1], cases[i].ptr, cases[i].len, 0), cases[i].len);
@@ -261,13 +259,12 @@ UNIT_TEST(test_clients_that_speak_something_else)
         recv_fails(pair.server, EPROTO);
         assert_int_equal(tls_session_send(pair.server, "x", 1), -1);
         assert_int_equal(errno, EPROTO);
-        tls_pair_close(&pair);
     }
 }
 
 UNIT_TEST(test_client_that_leaves_in_the_handshake)
 {
-    struct tls_pair pair;
+    CLEANUP(tls_pair_close) struct tls_pair pair;
     enum tls_want want;
     tls_pair_open(&pair, &(struct tls_pair_config){.server = server, .client = client});
     assert_int_equal(tls_session_handshake(pair.server, &want, &pair.server_err), 0);
@@ -278,7 +275,6 @@ UNIT_TEST(test_client_that_leaves_in_the_handshake)
     assert_int_equal(shutdown(pair.fds[1], SHUT_WR), 0);
     assert_int_equal(tls_session_handshake(pair.server, &want, &pair.server_err), ERR_UNAVAILABLE);
     assert_string_equal(pair.server_err.msg, "connection closed by the peer");
-    tls_pair_close(&pair);
 }
 
 /* ---- Data ---- */
@@ -355,7 +351,7 @@ UNIT_TEST(test_records_cut_anywhere)
 /* The last packet of a handshake brings the first request with it: the socket tells of neither. */
 UNIT_TEST(test_request_behind_the_handshake)
 {
-    struct tls_pair pair;
+    CLEANUP(tls_pair_close) struct tls_pair pair;
     enum tls_want want;
     char out[16];
     tls_pair_open(&pair, &(struct tls_pair_config){.server = server, .client = client});
@@ -373,12 +369,11 @@ UNIT_TEST(test_request_behind_the_handshake)
     assert_int_equal(tls_session_recv(pair.server, out, sizeof(out)), 8);
     assert_false(tls_session_pending(pair.server));
     recv_fails(pair.server, EAGAIN);
-    tls_pair_close(&pair);
 }
 
 UNIT_TEST(test_many_records_in_one_call)
 {
-    struct tls_pair pair;
+    CLEANUP(tls_pair_close) struct tls_pair pair;
     char out[200];
     tls_session_begin(&pair);
     for (unsigned i = 0; i < 20; i++) {
@@ -392,26 +387,24 @@ UNIT_TEST(test_many_records_in_one_call)
         assert_int_equal(out[i], '0' + i % 10);
     }
     recv_fails(pair.server, EAGAIN);
-    tls_pair_close(&pair);
 }
 
 /* The sender's buffer moves between calls, and grows; the reader takes little at a time. */
 UNIT_TEST(test_big_sends_to_a_slow_reader)
 {
     enum { TOTAL = 1 << 20, READ = 1000 };
-    struct tls_pair pair;
+    CLEANUP(tls_pair_close) struct tls_pair pair;
     size_t sent = 0, got = 0;
     unsigned refusals = 0;
     uint8_t out[READ];
     tls_session_begin(&pair);
     while (got < TOTAL) {
         size_t len = TOTAL - sent < 100000 + refusals ? TOTAL - sent : 100000 + refusals;
-        uint8_t *bytes = xmalloc(len ? len : 1);
+        CLEANUP_FREE uint8_t *bytes = xmalloc(len ? len : 1);
         for (size_t i = 0; i < len; i++) {
             bytes[i] = (uint8_t)((sent + i) % 251);
         }
         ssize_t n = tls_session_send(pair.server, bytes, len);
-        free(bytes);
         assert_true(n >= 0 || errno == EAGAIN);
         refusals += n < 0;
         sent += n > 0 ? (size_t)n : 0;
@@ -423,19 +416,17 @@ UNIT_TEST(test_big_sends_to_a_slow_reader)
         got += (size_t)n;
     }
     assert_true(refusals > 10);
-    tls_pair_close(&pair);
 }
 
 /* All that the socket takes: more than a record. */
 UNIT_TEST(test_send_takes_more_than_a_record)
 {
-    struct tls_pair pair;
+    CLEANUP(tls_pair_close) struct tls_pair pair;
     static uint8_t bytes[40000], out[40000];
     tls_session_begin(&pair);
     assert_int_equal(tls_session_send(pair.server, bytes, sizeof(bytes)), sizeof(bytes));
     assert_int_equal(tls_session_send(pair.server, bytes, 0), 0);
     assert_int_equal(tls_session_recv(pair.client, out, sizeof(out)), sizeof(out));
-    tls_pair_close(&pair);
 }
 
 /* ---- Ends ---- */
@@ -444,7 +435,7 @@ UNIT_TEST(test_half_close)
 {
     for (size_t v = 0; v < ARRAY_LEN(versions); v++) {
         for (unsigned with_notify = 0; with_notify <= 1; with_notify++) {
-            struct raw raw;
+            CLEANUP(raw_close) struct raw raw;
             char out[16];
             raw_begin(&raw, versions[v]);
             assert_int_equal(SSL_write(raw.ssl, "question", 8), 8);
@@ -461,37 +452,34 @@ UNIT_TEST(test_half_close)
             assert_null(tls_session_failure(raw.pair.server));
             assert_int_equal(tls_session_send(raw.pair.server, "answer", 6), 6);
             assert_int_equal(SSL_read(raw.ssl, out, sizeof(out)), 6);
-            raw_close(&raw);
         }
     }
 }
 
 UNIT_TEST(test_free_says_goodbye)
 {
-    struct raw raw;
+    CLEANUP(raw_close) struct raw raw;
     char out[16];
     raw_begin(&raw, TLS1_3_VERSION);
     tls_session_free(raw.pair.server);
     raw.pair.server = NULL;
     int rc = SSL_read(raw.ssl, out, sizeof(out));
     assert_int_equal(SSL_get_error(raw.ssl, rc), SSL_ERROR_ZERO_RETURN);
-    raw_close(&raw);
 }
 
 UNIT_TEST(test_connection_that_is_gone)
 {
-    struct tls_pair pair;
+    CLEANUP(tls_pair_close) struct tls_pair pair;
     tls_session_begin(&pair);
     assert_int_equal(close(pair.fds[1]), 0);
     pair.fds[1] = -1;
     assert_int_equal(tls_session_send(pair.server, "answer", 6), -1);
     assert_int_equal(errno, EPIPE);
-    tls_pair_close(&pair);
 }
 
 UNIT_TEST(test_damaged_record)
 {
-    struct tls_pair pair;
+    CLEANUP(tls_pair_close) struct tls_pair pair;
     tls_session_begin(&pair);
     assert_int_equal(
         send(pair.fds[1], "\x17\x03\x03\0\x20 01234567890123456789012345678901", 37, 0), 37);
@@ -500,14 +488,13 @@ UNIT_TEST(test_damaged_record)
     assert_true(tls_session_pending(pair.server));
     assert_int_equal(tls_session_send(pair.server, "answer", 6), -1);
     assert_int_equal(errno, EPROTO);
-    tls_pair_close(&pair);
 }
 
 /* ---- Hostile clients ---- */
 
 UNIT_TEST(test_renegotiation_is_refused)
 {
-    struct raw raw;
+    CLEANUP(raw_close) struct raw raw;
     raw_begin(&raw, TLS1_2_VERSION);
     assert_int_equal(SSL_renegotiate(raw.ssl), 1);
     (void)SSL_do_handshake(raw.ssl); /* sends the hello */
@@ -516,13 +503,12 @@ UNIT_TEST(test_renegotiation_is_refused)
     assert_int_equal(SSL_get_error(raw.ssl, rc), SSL_ERROR_SSL);
     assert_int_equal(tls_session_send(raw.pair.server, "still here", 10), 10);
     recv_fails(raw.pair.server, EPROTO); /* the client's alert */
-    raw_close(&raw);
 }
 
 /* A client that sends key updates, whose cost is ours, instead of queries. */
 UNIT_TEST(test_flood_of_key_updates)
 {
-    struct raw raw;
+    CLEANUP(raw_close) struct raw raw;
     char out[16];
     raw_begin(&raw, TLS1_3_VERSION);
     for (unsigned i = 0; i < 16; i++) { /* as often as it may */
@@ -537,13 +523,12 @@ UNIT_TEST(test_flood_of_key_updates)
     assert_int_equal(SSL_write(raw.ssl, "question", 8), 8);
     recv_fails(raw.pair.server, EPROTO);
     assert_non_null(strstr(tls_session_failure(raw.pair.server)->msg, "more than 32 messages"));
-    raw_close(&raw);
 }
 
 /* The same, and each asks for one of ours. */
 UNIT_TEST(test_flood_that_asks_for_answers)
 {
-    struct raw raw;
+    CLEANUP(raw_close) struct raw raw;
     unsigned updates = 0;
     ssize_t n = -1;
     char out[16];
@@ -559,7 +544,6 @@ UNIT_TEST(test_flood_that_asks_for_answers)
     assert_int_equal(n, -1);
     assert_int_equal(errno, EPROTO);
     assert_int_equal(updates, 17); /* the 33rd message */
-    raw_close(&raw);
 }
 
 /* ---- Memory ---- */

@@ -150,13 +150,12 @@ static inline void start(struct fixture *f, const struct http_step *steps, size_
                                                .kube_master_url = http_script_url(f->script)};
     if (f->token_path) {
         config = xasprintf("%s.config", f->token_path);
-        char *text =
+        CLEANUP_FREE char *text =
             xasprintf("{current-context: c, contexts: [{name: c, context: {cluster: k, user: u}}],"
                       " clusters: [{name: k, cluster: {server: '%s'}}],"
                       " users: [{name: u, user: {tokenFile: '%s'}}]}",
                       http_script_url(f->script), f->token_path);
         put_token(config, text);
-        free(text);
         client_config.kubecfg_file = config;
     }
     assert_that(kube_client_new(&client_config, &f->client, &err) >= 0, "%s", err.msg);
@@ -239,12 +238,11 @@ static inline void run(const struct http_step *steps, size_t count, const char *
 static inline struct http_step list_step(const char *request, const char *version,
                                          const char *token, const char *items)
 {
-    char *body = xasprintf("{\"kind\":\"ServiceList\",\"metadata\":{\"resourceVersion\":\"%s\","
-                           "\"continue\":\"%s\"},\"items\":[%s]}\n",
-                           version, token, items);
-    struct http_step step = {.request = request, .reply = http_reply_body("200 OK", body)};
-    free(body);
-    return step;
+    CLEANUP_FREE char *body =
+        xasprintf("{\"kind\":\"ServiceList\",\"metadata\":{\"resourceVersion\":\"%s\","
+                  "\"continue\":\"%s\"},\"items\":[%s]}\n",
+                  version, token, items);
+    return (struct http_step){.request = request, .reply = http_reply_body("200 OK", body)};
 }
 
 static inline struct http_step error_step(const char *request, const char *status, const char *body)

@@ -52,9 +52,8 @@ UNIT_TEST(test_objects)
         {"", "!"},
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-        char *got = json_scan_members(cases[i].in);
+        CLEANUP_FREE char *got = json_scan_members(cases[i].in);
         assert_that(strcmp(got, cases[i].want) == 0, "%s: got %s, want %s", cases[i].in, got,
                     cases[i].want);
-        free(got);
     }
 }

@@ -128,7 +128,7 @@ UNIT_TEST(test_kubeconfig)
 {
     for (size_t i = 0; i < ARRAY_LEN(config_cases); i++) {
         const struct config_case *c = &config_cases[i];
-        struct kube_auth_config config = {0};
+        CLEANUP(kube_auth_config_fini) struct kube_auth_config config = {0};
         struct err err = {0};
         CLEANUP_BUF struct buf got = buf_of(65536);
         if (kube_auth_config_parse(slice_str(c->in), &config, &err) == 0) {
@@ -138,7 +138,6 @@ UNIT_TEST(test_kubeconfig)
         }
         assert_that(strcmp(buf_cstr(&got), c->want) == 0, "%s: got %s want %s", c->name,
                     buf_cstr(&got), c->want);
-        kube_auth_config_fini(&config);
     }
 }
 
@@ -154,22 +153,19 @@ static char *kube_auth_path_of(const char *name)
 /* Replaces the file by a new one, as rotation does. */
 static void kube_auth_put_file(const char *name, const char *content)
 {
-    char *path = kube_auth_path_of(name);
-    char *fresh = xasprintf("%s.new", path);
+    CLEANUP_FREE char *path = kube_auth_path_of(name);
+    CLEANUP_FREE char *fresh = xasprintf("%s.new", path);
     FILE *f = fopen(fresh, "w");
     assert_non_null(f);
     assert_true(fputs(content, f) >= 0);
     assert_int_equal(fclose(f), 0);
     assert_int_equal(rename(fresh, path), 0);
-    free(fresh);
-    free(path);
 }
 
 static void kube_auth_remove_file(const char *name)
 {
-    char *path = kube_auth_path_of(name);
+    CLEANUP_FREE char *path = kube_auth_path_of(name);
     assert_int_equal(unlink(path), 0);
-    free(path);
 }
 
 /* From one authority: c.crt and c.key match, as do d.crt and d.key; ca.crt is the authority's. */
@@ -190,9 +186,8 @@ static int remove_dir(void **state)
                                         "d.crt", "d.key",  "other.crt", "now.crt", "now.key"};
     certs_ca_free(authority);
     for (size_t i = 0; i < ARRAY_LEN(names); i++) {
-        char *path = kube_auth_path_of(names[i]);
+        CLEANUP_FREE char *path = kube_auth_path_of(names[i]);
         (void)unlink(path); /* removes what the tests left behind */
-        free(path);
     }
     return rmdir(dir);
 }
@@ -200,28 +195,25 @@ static int remove_dir(void **state)
 /* The caller frees it. */
 static char *content_of(const char *name)
 {
-    char *path = kube_auth_path_of(name);
+    CLEANUP_FREE char *path = kube_auth_path_of(name);
     FILE *f = fopen(path, "r");
     assert_non_null(f);
     char *text = xcalloc(1, 65536);
     assert_true(fread(text, 1, 65535, f) > 0);
     assert_int_equal(fclose(f), 0);
-    free(path);
     return text;
 }
 
 static void copy_file(const char *from, const char *to)
 {
-    char *text = content_of(from);
+    CLEANUP_FREE char *text = content_of(from);
     kube_auth_put_file(to, text);
-    free(text);
 }
 
 static void assert_content(struct slice text, const char *name)
 {
-    char *want = content_of(name);
+    CLEANUP_FREE char *want = content_of(name);
     assert_true(slice_equal(text, slice_str(want)));
-    free(want);
 }
 
 static int new_auth(const char *kubecfg_file, const char *url, struct kube_auth **ret_auth,
@@ -320,7 +312,7 @@ UNIT_TEST(test_token_rotation)
     assert_string_equal(kube_auth_credentials(auth).bearer_token, "six");
 
     /* Changed in place, with the same size and times: only a 401 reveals it. */
-    char *path = kube_auth_path_of("token");
+    CLEANUP_FREE char *path = kube_auth_path_of("token");
     assert_int_equal(stat(path, &before), 0);
     int fd = open(path, O_WRONLY);
     assert_int_equal(write(fd, "ten", 3), 3);
@@ -329,7 +321,6 @@ UNIT_TEST(test_token_rotation)
     assert_string_equal(kube_auth_credentials(auth).bearer_token, "six");
     kube_auth_refused(auth);
     assert_string_equal(kube_auth_credentials(auth).bearer_token, "ten");
-    free(path);
     kube_auth_free(auth);
 }
 
@@ -337,7 +328,7 @@ UNIT_TEST(test_token_rotation)
  * stay. */
 UNIT_TEST(test_certificate_rotation)
 {
-    char *config = kube_auth_path_of("config");
+    CLEANUP_FREE char *config = kube_auth_path_of("config");
     struct kube_auth *auth = NULL;
     struct err err = {0};
     copy_file("c.crt", "now.crt");
@@ -355,7 +346,6 @@ UNIT_TEST(test_certificate_rotation)
     assert_content(credentials.tls.cert, "d.crt");
     assert_content(credentials.tls.key, "d.key");
     kube_auth_free(auth);
-    free(config);
 }
 
 /* Error messages can name the source of the rejected credentials. */
@@ -374,10 +364,10 @@ UNIT_TEST(test_words)
          "the client certificate in %s/c.crt, the system's CAs for api"},
         {"", "", "no credentials, the system's CAs"},
     };
-    char *config = kube_auth_path_of("config");
+    CLEANUP_FREE char *config = kube_auth_path_of("config");
     kube_auth_put_file("token", "t");
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-        char *text =
+        CLEANUP_FREE char *text =
             xasprintf(HEAD CONTEXT "clusters: [{name: k, cluster: {server: https://h, %s}}]\n"
                                    "users: [{name: u, user: {%s}}]\n",
                       cases[i].cluster, cases[i].user);
@@ -400,9 +390,7 @@ UNIT_TEST(test_words)
         }
         assert_string_equal(buf_cstr(&got), buf_cstr(&want));
         kube_auth_free(auth);
-        free(text);
     }
-    free(config);
 }
 
 UNIT_TEST(test_master_url)
@@ -440,7 +428,7 @@ UNIT_TEST(test_master_url)
 /* Paths are relative to the kubeconfig; the URL of the flag replaces the file's. */
 UNIT_TEST(test_kubeconfig_files)
 {
-    char *config = kube_auth_path_of("config");
+    CLEANUP_FREE char *config = kube_auth_path_of("config");
     struct kube_auth *auth = NULL;
     struct err err = {0};
     kube_auth_put_file("token", "from-file");
@@ -462,7 +450,6 @@ UNIT_TEST(test_kubeconfig_files)
     assert_string_equal(kube_auth_server(auth), "http://other:1");
     assert_string_equal(kube_auth_credentials(auth).bearer_token, "from-file");
     kube_auth_free(auth);
-    free(config);
 }
 
 UNIT_TEST(test_kubeconfig_errors)
@@ -495,18 +482,16 @@ UNIT_TEST(test_kubeconfig_errors)
         {HEAD CONTEXT CLUSTER "users: [{name: u, user: {tokenFile: gone}}]\n", -ENOENT,
          "tokenFile: "},
     };
-    char *config = kube_auth_path_of("config");
+    CLEANUP_FREE char *config = kube_auth_path_of("config");
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-        char *words = xasprintf("kubeconfig %s: %s", config, cases[i].words);
+        CLEANUP_FREE char *words = xasprintf("kubeconfig %s: %s", config, cases[i].words);
         kube_auth_put_file("config", cases[i].config);
         kube_auth_expect_error(config, "", cases[i].code, words);
-        free(words);
     }
     kube_auth_remove_file("config");
     kube_auth_expect_error(config, "", -ENOENT, "config: No such file or directory");
     kube_auth_expect_error(dir, "", -EISDIR, "Is a directory");
     kube_auth_expect_error("/dev/zero", "", ERR_TOO_LARGE, "longer than 1048576 bytes");
-    free(config);
 }
 
 UNIT_TESTS_ONCE(make_dir, remove_dir)

@@ -366,20 +366,19 @@ static void kube_encodings_on_bad(void *data, const struct err *err)
 static void decode_list(enum kube_encoding encoding, enum kube_kind kind, struct slice body,
                         struct buf *out)
 {
-    struct kube_list_meta meta = {0};
+    CLEANUP(kube_list_meta_fini) struct kube_list_meta meta = {0};
     struct err err = {0};
     size_t piece = 1 + random_below((unsigned)body.len + 1);
     assert_that(decode_pieces(encoding, kind, body, piece, kube_encodings_on_object,
                               kube_encodings_on_bad, out, &meta, &err) >= 0,
                 "%s", err.msg);
     buf_printf(out, "list rv=%s continue=%s\n", meta.resource_version, meta.continue_token);
-    kube_list_meta_fini(&meta);
 }
 
 static void decode_event(enum kube_encoding encoding, enum kube_kind kind, struct slice frame,
                          struct buf *out)
 {
-    struct kube_event event = {0};
+    CLEANUP(kube_event_fini) struct kube_event event = {0};
     struct err err = {0};
     assert_that(kube_decode_event(encoding, kind, frame, &event, &err) >= 0, "%s", err.msg);
     bool has_failed = event.kind == KUBE_EVENT_BAD || event.kind == KUBE_EVENT_ERROR;
@@ -390,7 +389,6 @@ static void decode_event(enum kube_encoding encoding, enum kube_kind kind, struc
         kube_encodings_on_object(out, event.object);
         event.object = NULL;
     }
-    kube_event_fini(&event);
 }
 
 static void kube_encodings_compare(const struct buf *json, struct buf *proto, const char *text)
@@ -403,7 +401,7 @@ static void kube_encodings_compare(const struct buf *json, struct buf *proto, co
 
 static void check_event(enum kube_kind kind, const char *type, struct both *object)
 {
-    char *text = json_dumps(object->json, JSON_COMPACT);
+    CLEANUP_FREE char *text = json_dumps(object->json, JSON_COMPACT);
     struct buf line, message, inner, from_json, from_proto;
     struct buf *all[] = {&line, &message, &inner, &from_json, &from_proto};
     for (size_t i = 0; i < ARRAY_LEN(all); i++) {
@@ -425,7 +423,6 @@ static void check_event(enum kube_kind kind, const char *type, struct both *obje
     for (size_t i = 0; i < ARRAY_LEN(all); i++) {
         buf_fini(all[i]);
     }
-    free(text);
 }
 
 UNIT_TEST(test_random_events)
@@ -434,7 +431,7 @@ UNIT_TEST(test_random_events)
     random_state = 0x9e3779b97f4a7c15;
     for (unsigned i = 0; i < OBJECTS; i++) {
         enum kube_kind kind = (enum kube_kind)(i % KUBE_PROTOBUF_KIND_COUNT);
-        struct both object;
+        CLEANUP(both_fini) struct both object;
         const bool has_pods = random_below(2), has_aliases = random_below(2);
         const bool has_placement = random_below(2), has_uids = random_below(2);
         const bool has_external = random_below(2), has_topology = random_below(2);
@@ -446,15 +443,14 @@ UNIT_TEST(test_random_events)
                                             .topology = has_topology});
         make_object(kind, &object);
         check_event(kind, one_of(types, ARRAY_LEN(types)), &object);
-        both_fini(&object);
     }
 }
 
 /* The object's text in either encoding. */
 static void kube_encodings_expect_text(enum kube_kind kind, struct both *object, const char *want)
 {
-    char *text = json_dumps(object->json, JSON_COMPACT);
-    struct kube_event event;
+    CLEANUP_FREE char *text = json_dumps(object->json, JSON_COMPACT);
+    CLEANUP(kube_event_fini) struct kube_event event;
     struct err err;
     CLEANUP_BUF struct buf line = buf_of(1 << 20);
     buf_printf(&line, "{\"type\":\"ADDED\",\"object\":%s}", text);
@@ -462,8 +458,6 @@ static void kube_encodings_expect_text(enum kube_kind kind, struct both *object,
     buf_clear(&line);
     print_object(&line, event.object);
     assert_string_equal(buf_cstr(&line), want);
-    kube_event_fini(&event);
-    free(text);
 }
 
 /* Only where they are wanted; host names end with a dot. */
@@ -642,13 +636,12 @@ static struct kube_object *decode_upsert(enum kube_kind kind, struct both *messa
     json_t *metadata = json_object_get(message->json, "metadata");
     (void)json_object_set_new(metadata, "resourceVersion", json_string(version));
     json_t *line = json_pack("{s:s,s:O}", "type", "ADDED", "object", message->json);
-    char *json = json_dumps(line, 0);
+    CLEANUP_FREE char *json = json_dumps(line, 0);
     assert_int_equal(kube_decode_event(KUBE_JSON, kind, slice_str(json), &event, &err), 0);
     struct kube_object *object = event.object;
     event.object = NULL;
     kube_event_fini(&event);
     json_decref(line);
-    free(json);
     return object;
 }
 
@@ -663,7 +656,7 @@ UNIT_TEST(test_random_equality)
         struct kube_object *objects[2];
         uint64_t seed = random_state;
         for (size_t j = 0; j < 2; j++) {
-            struct both message;
+            CLEANUP(both_fini) struct both message;
             random_state =
                 j && random_below(2) ? seed : random_state; /* the same object again, or another */
             make_object(kind, &message);
@@ -672,7 +665,6 @@ UNIT_TEST(test_random_equality)
             if (objects[j]) {
                 print_content(&texts[j], objects[j]);
             }
-            both_fini(&message);
         }
         if (objects[0] && objects[1]) {
             bool is_same = slice_equal(buf_slice(&texts[0]), buf_slice(&texts[1]));
@@ -706,7 +698,7 @@ UNIT_TEST(test_random_lists)
             make_object(kind, &object);
             both_add_message(&list, "items", 2, &object);
         }
-        char *text = json_dumps(list.json, 0);
+        CLEANUP_FREE char *text = json_dumps(list.json, 0);
         CLEANUP_BUF struct buf envelope = buf_of(1 << 24);
         CLEANUP_BUF struct buf from_json = buf_of(1 << 24);
         CLEANUP_BUF struct buf from_proto = buf_of(1 << 24);
@@ -714,7 +706,6 @@ UNIT_TEST(test_random_lists)
         decode_list(KUBE_JSON, kind, slice_str(text), &from_json);
         decode_list(KUBE_PROTOBUF, kind, buf_slice(&envelope), &from_proto);
         kube_encodings_compare(&from_json, &from_proto, text);
-        free(text);
         both_fini(&list);
     }
 }
@@ -746,9 +737,8 @@ UNIT_TEST(test_bookmarks_and_errors)
 static bool kube_encodings_read_answer(const char *folder, const char *kind, const char *suffix,
                                        struct buf *out)
 {
-    char *path = xasprintf("%s/%s.%s", folder, kind, suffix);
+    CLEANUP_FREE char *path = xasprintf("%s/%s.%s", folder, kind, suffix);
     FILE *f = fopen(path, "rb");
-    free(path);
     if (!f) {
         return false;
     }

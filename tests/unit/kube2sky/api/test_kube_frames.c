@@ -39,7 +39,7 @@ UNIT_TEST(test_every_cut)
         struct slice text = cases[i].text;
         for (size_t a = 0; a <= text.len; a++) {
             for (size_t b = a; b <= text.len; b++) {
-                struct kube_frames frames;
+                CLEANUP(kube_frames_fini) struct kube_frames frames;
                 kube_frames_init(&frames, cases[i].encoding);
                 CLEANUP_BUF struct buf out = buf_of(1024);
                 kube_frames_feed(&frames, slice_of(text.ptr, a), &out);
@@ -48,7 +48,6 @@ UNIT_TEST(test_every_cut)
                 assert_false(frames.failed);
                 assert_that(slice_equal(buf_slice(&out), slice_of(cases[i].want, want_len(i))),
                             "%zu cut at %zu and %zu: got %s", i, a, b, buf_cstr(&out));
-                kube_frames_fini(&frames);
             }
         }
     }
@@ -57,21 +56,20 @@ UNIT_TEST(test_every_cut)
 UNIT_TEST(test_byte_by_byte)
 {
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-        struct kube_frames frames;
+        CLEANUP(kube_frames_fini) struct kube_frames frames;
         kube_frames_init(&frames, cases[i].encoding);
         CLEANUP_BUF struct buf out = buf_of(1024);
         for (size_t j = 0; j < cases[i].text.len; j++) {
             kube_frames_feed(&frames, slice_of(cases[i].text.ptr + j, 1), &out);
         }
         assert_true(slice_equal(buf_slice(&out), slice_of(cases[i].want, want_len(i))));
-        kube_frames_fini(&frames);
     }
 }
 
 /* A line of exactly the limit passes, one byte more does not, whole or in pieces. */
 UNIT_TEST(test_line_limit)
 {
-    char *text = xmalloc(KUBE_FRAME_MAX + 2);
+    CLEANUP_FREE char *text = xmalloc(KUBE_FRAME_MAX + 2);
     memset(text, 'x', KUBE_FRAME_MAX + 1);
     for (size_t len = KUBE_FRAME_MAX; len <= KUBE_FRAME_MAX + 1; len++) {
         for (size_t cut = 0; cut <= len; cut += len / 2) {
@@ -93,13 +91,12 @@ UNIT_TEST(test_line_limit)
             text[len] = 'x';
         }
     }
-    free(text);
 }
 
 /* A message of exactly the limit passes; one that announces more fails before it arrives. */
 UNIT_TEST(test_message_limit)
 {
-    char *text = xcalloc(1, 4 + KUBE_FRAME_MAX);
+    CLEANUP_FREE char *text = xcalloc(1, 4 + KUBE_FRAME_MAX);
     struct kube_frames frames;
     struct slice frame;
     for (size_t cut = 0; cut <= 4 + KUBE_FRAME_MAX; cut += 2 + KUBE_FRAME_MAX / 2) {
@@ -123,5 +120,4 @@ UNIT_TEST(test_message_limit)
         assert_true(frames.failed);
         kube_frames_fini(&frames);
     }
-    free(text);
 }

@@ -316,7 +316,7 @@ UNIT_TEST(test_objects)
 {
     for (size_t i = 0; i < ARRAY_LEN(object_cases); i++) {
         const struct object_case *c = &object_cases[i];
-        struct kube_list_meta meta = {0};
+        CLEANUP(kube_list_meta_fini) struct kube_list_meta meta = {0};
         struct err err = {0};
         CLEANUP_BUF struct buf body = buf_of(65536);
         CLEANUP_BUF struct buf got = buf_of(65536);
@@ -328,7 +328,6 @@ UNIT_TEST(test_objects)
         const char *text = buf_cstr(&got);
         assert_that(strncmp(text, c->want, len) == 0 && strcmp(text + len, "\n") == 0,
                     "%s: got %s want %s", c->name, text, c->want);
-        kube_list_meta_fini(&meta);
     }
 }
 
@@ -386,7 +385,7 @@ UNIT_TEST(test_lists)
     for (size_t i = 0; i < ARRAY_LEN(list_cases); i++) {
         const struct list_case *c = &list_cases[i];
         for (size_t piece = 1; piece <= strlen(c->in) + 1; piece++) {
-            struct kube_list_meta meta = {0};
+            CLEANUP(kube_list_meta_fini) struct kube_list_meta meta = {0};
             struct err err = {0};
             CLEANUP_BUF struct buf got = buf_of(65536);
             if (decode_pieces(KUBE_JSON, KUBE_ENDPOINTS, slice_str(c->in), piece,
@@ -398,7 +397,6 @@ UNIT_TEST(test_lists)
             assert_that(strcmp(buf_cstr(&got), c->want) == 0,
                         "%s: in pieces of %zu: got %s want %s", c->name, piece, buf_cstr(&got),
                         c->want);
-            kube_list_meta_fini(&meta);
         }
     }
 }
@@ -492,7 +490,7 @@ UNIT_TEST(test_events)
 {
     for (size_t i = 0; i < ARRAY_LEN(event_cases); i++) {
         const struct event_case *c = &event_cases[i];
-        struct kube_event event = {0};
+        CLEANUP(kube_event_fini) struct kube_event event = {0};
         struct err err = {0};
         CLEANUP_BUF struct buf got = buf_of(65536);
         if (kube_decode_event(KUBE_JSON, KUBE_ENDPOINTS, slice_str(c->in), &event, &err) == 0) {
@@ -502,7 +500,6 @@ UNIT_TEST(test_events)
         }
         assert_that(strcmp(buf_cstr(&got), c->want) == 0, "%s: got %s want %s", c->name,
                     buf_cstr(&got), c->want);
-        kube_event_fini(&event);
     }
 }
 
@@ -512,7 +509,7 @@ UNIT_TEST(test_clusters_of_imports)
     static const char *const clusters[] = {"east", "west", "east"};
     struct kube_object *objects[ARRAY_LEN(clusters)];
     for (size_t i = 0; i < ARRAY_LEN(clusters); i++) {
-        struct kube_event event = {0};
+        CLEANUP(kube_event_fini) struct kube_event event = {0};
         struct err err = {0};
         CLEANUP_BUF struct buf text = buf_of(1024);
         buf_printf(&text,
@@ -524,7 +521,6 @@ UNIT_TEST(test_clusters_of_imports)
             kube_decode_event(KUBE_JSON, KUBE_IMPORT_SLICE, buf_slice(&text), &event, &err), 0);
         objects[i] = event.object;
         event.object = NULL;
-        kube_event_fini(&event);
     }
     for (size_t round = 0; round < 2; round++) {
         assert_false(kube_object_equal(objects[0], objects[1]));

@@ -57,7 +57,7 @@ static void kube_proto_on_bad(void *data, const struct err *err)
 /* The objects, then the outcome. */
 static void kube_proto_decode(enum kube_kind kind, struct slice body, size_t piece, struct buf *out)
 {
-    struct kube_list_meta meta = {0};
+    CLEANUP(kube_list_meta_fini) struct kube_list_meta meta = {0};
     struct err err = {0};
     buf_init(out, 1 << 20);
     if (decode_pieces(KUBE_PROTOBUF, kind, body, piece, kube_proto_on_object, kube_proto_on_bad,
@@ -66,7 +66,6 @@ static void kube_proto_decode(enum kube_kind kind, struct slice body, size_t pie
     } else {
         buf_printf(out, "rv=%s continue=%s", meta.resource_version, meta.continue_token);
     }
-    kube_list_meta_fini(&meta);
 }
 
 static void check_list(enum kube_kind kind, const struct buf *list, const char *want)
@@ -135,7 +134,7 @@ UNIT_TEST(test_cut_anywhere)
     put_item(&list, slice_str("b"), SLICE(""));
     wire_envelope(&body, "ServiceList", buf_slice(&list));
     for (size_t len = 0; len < body.len; len++) {
-        char *copy = xmalloc(len + 1);
+        CLEANUP_FREE char *copy = xmalloc(len + 1);
         struct buf got;
         memcpy(copy, body.data, len);
         kube_proto_decode(KUBE_SERVICE, slice_of(copy, len), len + 1, &got);
@@ -145,7 +144,6 @@ UNIT_TEST(test_cut_anywhere)
         assert_that((strstr(text, "list: ") != NULL) != is_whole, "%zu of %zu bytes: %s", len,
                     body.len, text);
         buf_fini(&got);
-        free(copy);
     }
 }
 
@@ -209,7 +207,7 @@ UNIT_TEST(test_amplification)
 UNIT_TEST(test_large_object)
 {
     struct both object, metadata;
-    char *text = xmalloc(5000001);
+    CLEANUP_FREE char *text = xmalloc(5000001);
     memset(text, 'x', 5000000);
     text[5000000] = '\0';
     both_init(&object);
@@ -226,7 +224,6 @@ UNIT_TEST(test_large_object)
     wire_bytes(&list, 2, buf_slice(&object.proto));
     check_list(KUBE_POD, &list, "d/large \nrv=100 continue=");
     both_fini(&object);
-    free(text);
 }
 
 /* An item longer than any object, of which only the beginning arrives. */
@@ -234,7 +231,7 @@ UNIT_TEST(test_endless_item)
 {
     struct kube_list *list =
         kube_list_new(KUBE_PROTOBUF, KUBE_POD, kube_proto_on_object, kube_proto_on_bad, NULL);
-    char *zeros = xcalloc(1, 1 << 20);
+    CLEANUP_FREE char *zeros = xcalloc(1, 1 << 20);
     struct err err = {0};
     int rc = kube_list_push(list, SLICE("k8s\0\x12\xff\xff\xff\x7f\x12\xf0\xff\xff\x7f"), &err);
     for (unsigned i = 0; rc == 0 && i < 16; i++) {
@@ -243,7 +240,6 @@ UNIT_TEST(test_endless_item)
     assert_int_equal(rc, ERR_TOO_LARGE);
     assert_string_equal(err.msg, "list: an item is longer than 8388608 bytes");
     kube_list_free(list);
-    free(zeros);
 }
 
 /* ---- proto_scan ---- */

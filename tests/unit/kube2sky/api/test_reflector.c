@@ -251,7 +251,7 @@ UNIT_TEST(test_cut_in_a_line)
 {
     static const char line[] = EVENT("ADDED", OBJECT("b", "12"));
     for (size_t cut = 0; cut < strlen(line); cut += 7) {
-        char *half = xstrndup(line, cut);
+        CLEANUP_FREE char *half = xstrndup(line, cut);
         struct http_step steps[] = {
             list_step(LIST, "10", "", ""),
             watch_step(WATCH("10"), HTTP_STREAM_GOES_ON,
@@ -264,7 +264,6 @@ UNIT_TEST(test_cut_in_a_line)
             "begin services\nend services\nstate ok\nupsert d/a\n"
             "state GET /api/v1/services: connection closed in the middle of the response\n"
             "state ok\nupsert d/b\n");
-        free(half);
     }
 }
 
@@ -316,7 +315,7 @@ UNIT_TEST(test_unreadable_line)
 
 UNIT_TEST(test_line_too_long)
 {
-    char *line = xmalloc(KUBE_FRAME_MAX + 2);
+    CLEANUP_FREE char *line = xmalloc(KUBE_FRAME_MAX + 2);
     memset(line, 'x', KUBE_FRAME_MAX + 1);
     line[KUBE_FRAME_MAX + 1] = '\0';
     const struct http_step steps[] = {
@@ -329,7 +328,6 @@ UNIT_TEST(test_line_too_long)
         "begin services\nend services\nstate ok\n"
         "state GET /api/v1/services: an event is longer than 8388608 bytes\n"
         "begin services\nend services\nstate ok\n");
-    free(line);
 }
 
 /* Reports contain the server's message; the same one is not reported twice, unless the server

@@ -335,15 +335,14 @@ static void refuse_for_long(struct http_step last, const char *want_end)
         list_step(LIST_ENDPOINTS, "20", "", ""),
         held_watch(WATCH_OF(ENDPOINTS, "20")),
     };
-    char *want = xasprintf("begin endpointslices\nend endpointslices\n"
-                           "state GET " SLICES ": 403 Forbidden: no\n"
-                           "state GET " SLICES ": 503 Service Unavailable: later\n"
-                           "state GET " SLICES ": 403 Forbidden: no\n"
-                           "begin endpoints\n%s\nend endpoints\nstate ok\n",
-                           want_end);
+    CLEANUP_FREE char *want = xasprintf("begin endpointslices\nend endpointslices\n"
+                                        "state GET " SLICES ": 403 Forbidden: no\n"
+                                        "state GET " SLICES ": 503 Service Unavailable: later\n"
+                                        "state GET " SLICES ": 403 Forbidden: no\n"
+                                        "begin endpoints\n%s\nend endpoints\nstate ok\n",
+                                        want_end);
     hasty.retry_first_ms = hasty.retry_max_ms = 10;
     run_timed(steps, ARRAY_LEN(steps), &hasty, want);
-    free(want);
 }
 
 UNIT_TEST(test_slices_refused_for_long)

@@ -111,10 +111,9 @@ static inline void fill_endpoints(struct fixture *f, const char *ns, const char 
 static inline struct kube_object *slice_of_service(const char *name, const char *service,
                                                    const char *ip)
 {
-    char *rest = xasprintf("'addressType':'IPv4','endpoints':[{'addresses':['%s']}]", ip);
-    struct kube_object *slice = slice_from("default", name, service, rest);
-    free(rest);
-    return slice;
+    CLEANUP_FREE char *rest =
+        xasprintf("'addressType':'IPv4','endpoints':[{'addresses':['%s']}]", ip);
+    return slice_from("default", name, service, rest);
 }
 
 static inline void put_slice(struct fixture *f, const char *name, const char *service)

@@ -161,24 +161,22 @@ static inline void free_lines(struct lines *lines)
 
 static inline char *value_of(const char *host, unsigned port)
 {
-    char *with_port = port ? xasprintf(",\"port\":%u", port) : xstrdup("");
+    CLEANUP_FREE char *with_port = port ? xasprintf(",\"port\":%u", port) : xstrdup("");
     char *value =
         xasprintf("{\"host\":\"%s\"%s,\"priority\":10,\"weight\":10,\"ttl\":30,\"targetstrip\":0}",
                   host, with_port);
-    free(with_port);
     return value;
 }
 
 /* FNV-1a of the value with the address. */
 static inline void hash_of_value(const char *host, unsigned port, char out[9])
 {
-    char *value = value_of(host, port);
+    CLEANUP_FREE char *value = value_of(host, port);
     uint32_t hash = 0x811c9dc5;
     for (const char *c = value; *c; c++) {
         hash = (hash ^ (unsigned char)*c) * 0x01000193;
     }
     (void)snprintf(out, 9, "%x", hash);
-    free(value);
 }
 
 static inline void hash_of(unsigned ip, char out[9])
@@ -189,9 +187,8 @@ static inline void hash_of(unsigned ip, char out[9])
 /* Takes ownership of the key. */
 static inline void expect(struct lines *lines, char *key, const char *host, unsigned port)
 {
-    char *value = value_of(host, port);
+    CLEANUP_FREE char *value = value_of(host, port);
     add_line(lines, xasprintf("/skydns/%s %s\n", key, value));
-    free(value);
     free(key);
 }
 
@@ -391,12 +388,12 @@ static inline void expect_cluster_ips(struct lines *lines, struct wishes *wishes
                         (ports[other].path && strcmp(ports[other].path, ports[port].path) == 0 &&
                          ports[other].number < ports[port].number);
         }
-        char *label = is_second ? xasprintf("%s-%u", first, ports[port].number) : xstrdup(first);
+        CLEANUP_FREE char *label =
+            is_second ? xasprintf("%s-%u", first, ports[port].number) : xstrdup(first);
         if (ports[port].path) {
             expect(lines, xasprintf("%s/%s/%s", base, ports[port].path, label), name,
                    ports[port].number);
         }
-        free(label);
     }
 }
 
@@ -405,8 +402,8 @@ static inline void expect_service(struct lines *lines, struct wishes *wishes,
                                   bool by_slices, unsigned ns, unsigned i)
 {
     const struct service *service = &cluster->services[i];
-    char *name = xasprintf("s%u.%s.svc.cluster.local.", i, ns_name(ns));
-    char *base = xasprintf("local/cluster/svc/%s/s%u", ns_name(ns), i);
+    CLEANUP_FREE char *name = xasprintf("s%u.%s.svc.cluster.local.", i, ns_name(ns));
+    CLEANUP_FREE char *base = xasprintf("local/cluster/svc/%s/s%u", ns_name(ns), i);
     struct headless headless = {.count = 0};
     if (service->type == CLUSTER_IP) {
         expect_cluster_ips(lines, wishes, service, name, base);
@@ -424,8 +421,6 @@ static inline void expect_service(struct lines *lines, struct wishes *wishes,
         }
         expect_headless(lines, wishes, &headless, name, base);
     }
-    free(base);
-    free(name);
 }
 
 static inline void expect_pods(struct lines *lines, const struct cluster *cluster, unsigned ns)

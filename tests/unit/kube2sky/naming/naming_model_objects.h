@@ -32,10 +32,8 @@ static inline struct kube_object *service_object(const struct service *service, 
         }
         buf_append_char(&spec, ']');
     }
-    char *name = xasprintf("s%u", i);
-    struct kube_object *object = service_from(ns_name(ns), name, buf_cstr(&spec));
-    free(name);
-    return object;
+    CLEANUP_FREE char *name = xasprintf("s%u", i);
+    return service_from(ns_name(ns), name, buf_cstr(&spec));
 }
 
 static inline void append_subset(const struct part *part, struct buf *out)
@@ -61,16 +59,14 @@ static inline void append_subset(const struct part *part, struct buf *out)
 static inline struct kube_object *endpoints_object(const struct part *subsets, unsigned ns,
                                                    unsigned i)
 {
-    char *name = xasprintf("s%u", i);
+    CLEANUP_FREE char *name = xasprintf("s%u", i);
     CLEANUP_BUF struct buf text = buf_of(1 << 16);
     for (unsigned j = 0; j < SUBSETS; j++) {
         buf_append_str(&text, j ? ",{" : "{");
         append_subset(&subsets[j], &text);
         buf_append_char(&text, '}');
     }
-    struct kube_object *object = endpoints_from(ns_name(ns), name, buf_cstr(&text));
-    free(name);
-    return object;
+    return endpoints_from(ns_name(ns), name, buf_cstr(&text));
 }
 
 /* A terminating endpoint counts by its ready condition, so terminating makes no difference here. */
@@ -91,12 +87,10 @@ static inline struct kube_object *slice_object(const struct slice_object *slice,
     }
     buf_append_str(&text, "],");
     append_ports(&slice->part, &text);
-    char *name = xasprintf("slice%u", i);
-    char *service = slice->service < SERVICES ? xasprintf("s%u", slice->service) : xstrdup("");
-    struct kube_object *object = slice_from(ns_name(ns), name, service, buf_cstr(&text));
-    free(service);
-    free(name);
-    return object;
+    CLEANUP_FREE char *name = xasprintf("slice%u", i);
+    CLEANUP_FREE char *service =
+        slice->service < SERVICES ? xasprintf("s%u", slice->service) : xstrdup("");
+    return slice_from(ns_name(ns), name, service, buf_cstr(&text));
 }
 
 static inline struct kube_object *pod_object(const struct pod *pod, unsigned ns, unsigned i)
@@ -108,10 +102,8 @@ static inline struct kube_object *pod_object(const struct pod *pod, unsigned ns,
         buf_printf(&text, "%s{'ip':'%s'}", j ? "," : "", ips[pod->ips[j]].given);
     }
     buf_append_char(&text, ']');
-    char *name = xasprintf("pod%u", i);
-    struct kube_object *object = pod_from(ns_name(ns), name, buf_cstr(&text));
-    free(name);
-    return object;
+    CLEANUP_FREE char *name = xasprintf("pod%u", i);
+    return pod_from(ns_name(ns), name, buf_cstr(&text));
 }
 
 #endif

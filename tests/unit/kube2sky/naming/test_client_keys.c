@@ -210,7 +210,7 @@ UNIT_TEST_ON(test_impossible_namespaces, struct client_keys *keys)
         client_keys_remove(keys, KUBE_NAMESPACE, "", names[i]);
     }
     assert_change(keys, CLIENT_KEYS_VISIBLE, NULL);
-    char *text = xmalloc(CLIENT_KEYS_TEXT_MAX + 2);
+    CLEANUP_FREE char *text = xmalloc(CLIENT_KEYS_TEXT_MAX + 2);
     memset(text, 'x', CLIENT_KEYS_TEXT_MAX + 1);
     text[CLIENT_KEYS_TEXT_MAX + 1] = '\0';
     client_keys_put_namespace(keys, "a", text);
@@ -221,7 +221,6 @@ UNIT_TEST_ON(test_impossible_namespaces, struct client_keys *keys)
     text[CLIENT_KEYS_TEXT_MAX] = 'x';
     client_keys_put_namespace(keys, "a", text); /* nobody sees it now */
     assert_value(keys, VISIBLE "a", NULL);
-    free(text);
 }
 
 /* The longest lists have no key while all together are too long, in whatever order they came. */

@@ -20,10 +20,10 @@ static char *config_map_quoted(const char *text)
 /* "key value\n" of each key, then the nameservers; or the error. */
 static void read_one(const char *key, const char *value, struct buf *out)
 {
-    char *text = config_map_quoted(value);
+    CLEANUP_FREE char *text = config_map_quoted(value);
     const struct kube_setting setting = {.key = key, .value = text};
     const struct kube_config_map from = {.settings = &setting, .setting_count = 1};
-    struct config_map map;
+    CLEANUP(config_map_fini) struct config_map map;
     struct err err = {0};
     config_map_init(&map);
     if (config_map_read(&rules, &from, &map, &err) < 0) {
@@ -38,8 +38,6 @@ static void read_one(const char *key, const char *value, struct buf *out)
         }
         buf_append_slice(out, buf_slice(&map.nameservers));
     }
-    config_map_fini(&map);
-    free(text);
 }
 
 struct one {
@@ -175,13 +173,12 @@ static const struct one bad[] = {
 
 static void config_map_check(const struct one *one, bool is_prefix)
 {
-    char *want = config_map_quoted(one->want);
+    CLEANUP_FREE char *want = config_map_quoted(one->want);
     CLEANUP_BUF struct buf got = buf_of(1 << 20);
     read_one(one->key, one->value, &got);
     size_t n = is_prefix ? strlen(want) : strlen(want) + 1;
     assert_that(strncmp(buf_cstr(&got), want, n) == 0, "%s: %s\ngot:  %s\nwant: %s", one->key,
                 one->value, buf_cstr(&got), want);
-    free(want);
 }
 
 UNIT_TEST(test_good)

@@ -71,9 +71,8 @@ static void expect_told(struct queue_bed *bed, const char *want)
 static void note_services(struct queue_bed *bed, const char *ns, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
-        char *id = xasprintf("svc/%s/s%zu", ns, i);
+        CLEANUP_FREE char *id = xasprintf("svc/%s/s%zu", ns, i);
         note_port(bed, id, "port name `x`: cannot be part of a key");
-        free(id);
     }
 }
 
@@ -188,9 +187,8 @@ UNIT_TEST_ON(test_writes_of_a_minute, struct queue_bed *bed)
     assert_int_equal(write_events_due(bed), EVENT_NAMESPACE_WRITES_PER_MINUTE);
 
     for (size_t i = 0; i < 1000; i++) {
-        char *id = xasprintf("svc/broken/s%zu", i);
+        CLEANUP_FREE char *id = xasprintf("svc/broken/s%zu", i);
         note_port(bed, id, NULL);
-        free(id);
     }
     note_port(bed, "svc/broken/again", "a");
     assert_int_equal(write_events_due(bed), 0);
@@ -200,9 +198,8 @@ UNIT_TEST_ON(test_a_thousand_services_in_many_namespaces, struct queue_bed *bed)
 {
     size_t first_minute = 0, written = 0;
     for (size_t i = 0; i < 100; i++) {
-        char *ns = xasprintf("n%zu", i);
+        CLEANUP_FREE char *ns = xasprintf("n%zu", i);
         note_services(bed, ns, 10);
-        free(ns);
     }
     for (; bed->now_ms < 1000 + EVENT_MINUTE_MS; bed->now_ms += 100) {
         first_minute += write_events_due(bed);
@@ -290,15 +287,14 @@ UNIT_TEST_ON(test_objects_of_ids, struct queue_bed *bed)
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         struct event_object object;
-        char *got = event_object_of(slice_str(cases[i].id), &object)
-                        ? xasprintf("%s %.*s %.*s",
-                                    object.kind == KUBE_SERVICE   ? "services"
-                                    : object.kind == KUBE_INGRESS ? "ingresses"
-                                                                  : "httproutes",
-                                    (int)object.ns.len, object.ns.ptr, (int)object.name.len,
-                                    object.name.ptr)
-                        : xstrdup("");
+        CLEANUP_FREE char *got = event_object_of(slice_str(cases[i].id), &object)
+                                     ? xasprintf("%s %.*s %.*s",
+                                                 object.kind == KUBE_SERVICE   ? "services"
+                                                 : object.kind == KUBE_INGRESS ? "ingresses"
+                                                                               : "httproutes",
+                                                 (int)object.ns.len, object.ns.ptr,
+                                                 (int)object.name.len, object.name.ptr)
+                                     : xstrdup("");
         assert_string_equal(got, cases[i].want);
-        free(got);
     }
 }

@@ -89,7 +89,7 @@ static const char *external_aliases_wants(struct bed *bed, const char *owner, st
 
 UNIT_TEST(test_record)
 {
-    struct bed bed;
+    CLEANUP(external_aliases_bed_close) struct bed bed;
     struct desired wanted, left;
     external_aliases_bed_open(&bed);
     desired_init(&wanted);
@@ -109,7 +109,6 @@ UNIT_TEST(test_record)
                               "\"weight\":10,\"ttl\":30,\"targetstrip\":1}")));
     desired_fini(&wanted);
     desired_fini(&left);
-    external_aliases_bed_close(&bed);
 }
 
 static void count_alias_view(void *data, const struct alias_view *view UNUSED)
@@ -141,7 +140,7 @@ UNIT_TEST(test_repeated_name)
 
 UNIT_TEST(test_order)
 {
-    struct bed bed;
+    CLEANUP(external_aliases_bed_close) struct bed bed;
     const char *const mine = "+/skydns/com/example/x/41d689bb";
     external_aliases_bed_open(&bed);
     CLEANUP_BUF struct buf out = buf_of(1 << 20);
@@ -171,12 +170,11 @@ UNIT_TEST(test_order)
     assert_string_equal(buf_cstr(&bed.told), "");
     external_aliases_ask(&bed, ALIAS_OF_SERVICE, "svc/c/s", "c/s", 8, "");
     assert_string_equal(buf_cstr(&bed.told), "alias/a/s alias/c/s ");
-    external_aliases_bed_close(&bed);
 }
 
 UNIT_TEST(test_limit_of_a_service)
 {
-    struct bed bed;
+    CLEANUP(external_aliases_bed_close) struct bed bed;
     external_aliases_bed_open(&bed);
     CLEANUP_BUF struct buf names = buf_of(1 << 20);
     for (int i = 0; i < EXTERNAL_ALIASES_OBJECT_MAX + 6; i++) {
@@ -185,13 +183,12 @@ UNIT_TEST(test_limit_of_a_service)
     external_aliases_ask(&bed, ALIAS_OF_SERVICE, "svc/a/s", "a/s", 9, buf_cstr(&names));
     assert_int_equal(external_aliases_count(bed.aliases).names, EXTERNAL_ALIASES_OBJECT_MAX);
     assert_int_equal(external_aliases_count(bed.aliases).refused, 1);
-    external_aliases_bed_close(&bed);
 }
 
 /* Names that do not fit come when there is room; other namespaces are not concerned. */
 UNIT_TEST(test_limit_of_a_namespace)
 {
-    struct bed bed;
+    CLEANUP(external_aliases_bed_close) struct bed bed;
     char id[40], name[40];
     external_aliases_bed_open(&bed);
     for (int i = 0; i < EXTERNAL_ALIASES_NAMESPACE_MAX + 2; i++) {
@@ -205,14 +202,13 @@ UNIT_TEST(test_limit_of_a_namespace)
     external_aliases_ask(&bed, ALIAS_OF_ROUTE, "ingress/a/7", "infra/in", 9, "");
     assert_int_equal(external_aliases_count(bed.aliases).names, EXTERNAL_ALIASES_NAMESPACE_MAX + 1);
     assert_int_equal(external_aliases_count(bed.aliases).refused, 1);
-    external_aliases_bed_close(&bed);
 }
 
 /* How many keys the owner gets whose name begins so. */
 static size_t count_wanted(struct bed *bed, size_t names_max, const char *prefix)
 {
     struct desired wanted, left;
-    char *start = xasprintf("/skydns/com/example/%s", prefix);
+    CLEANUP_FREE char *start = xasprintf("/skydns/com/example/%s", prefix);
     size_t count = 0;
     desired_init(&wanted);
     desired_init(&left);
@@ -224,14 +220,13 @@ static size_t count_wanted(struct bed *bed, size_t names_max, const char *prefix
     assert_true(wanted.count + left.count == 111);
     desired_fini(&wanted);
     desired_fini(&left);
-    free(start);
     return count;
 }
 
 /* A namespace with many names leaves room for the others when the Service may not have all. */
 UNIT_TEST(test_shares)
 {
-    struct bed bed;
+    CLEANUP(external_aliases_bed_close) struct bed bed;
     char id[40], name[40];
     external_aliases_bed_open(&bed);
     for (int i = 0; i < 111; i++) {
@@ -249,7 +244,6 @@ UNIT_TEST(test_shares)
         assert_int_equal(count_wanted(&bed, rows[i][0], "few"), rows[i][2]);
         assert_int_equal(count_wanted(&bed, rows[i][0], "one"), rows[i][3]);
     }
-    external_aliases_bed_close(&bed);
 }
 
 /* ---- Against a model ---- */
@@ -316,7 +310,7 @@ static void model_check(struct bed *bed, const struct model_requester *requester
 
 UNIT_TEST(test_random)
 {
-    struct bed bed;
+    CLEANUP(external_aliases_bed_close) struct bed bed;
     struct model_requester requesters[MODEL_ASKERS] = {{.target = 0}};
     struct buf before[MODEL_TARGETS], after;
     external_aliases_bed_open(&bed);
@@ -352,7 +346,6 @@ UNIT_TEST(test_random)
         buf_fini(&before[t]);
     }
     buf_fini(&after);
-    external_aliases_bed_close(&bed);
 }
 
 /* ---- Keys ---- */
@@ -370,7 +363,7 @@ static void external_aliases_put_key(struct bed *bed, const char *key, const cha
 
 UNIT_TEST(test_keys)
 {
-    struct bed bed;
+    CLEANUP(external_aliases_bed_close) struct bed bed;
     const char *const name = "/skydns/com/example/app", *const below_name =
                                                             "/skydns/com/example/app/1";
     external_aliases_bed_open(&bed);
@@ -400,5 +393,4 @@ UNIT_TEST(test_keys)
     external_keys_delete(bed.keys, slice_str(below_name));
     external_keys_delete(bed.keys, slice_str(below_name));
     assert_int_equal(external_keys_revision(bed.keys, slice_str(below_name)), 0);
-    external_aliases_bed_close(&bed);
 }

@@ -19,24 +19,23 @@ enum { SLICES_MAX = 5 };
 
 static struct kube_object *import_from(const char *spec)
 {
-    char *text = xasprintf("{'metadata':{'namespace':'default','name':'web'},'spec':{%s}}", spec);
+    CLEANUP_FREE char *text =
+        xasprintf("{'metadata':{'namespace':'default','name':'web'},'spec':{%s}}", spec);
     struct kube_object *import = object_from(KUBE_IMPORT, text);
     kube_object_localize(import);
-    free(text);
     return import;
 }
 
 static struct kube_object *import_slice_from(const char *name, const char *cluster,
                                              const char *rest)
 {
-    char *text = xasprintf("{'metadata':{'namespace':'default','name':'%s','labels':{"
-                           "'multicluster.kubernetes.io/service-name':'web',"
-                           "'multicluster.kubernetes.io/source-cluster':'%s'}},"
-                           "'addressType':'IPv4',%s}",
-                           name, cluster, rest);
+    CLEANUP_FREE char *text = xasprintf("{'metadata':{'namespace':'default','name':'%s','labels':{"
+                                        "'multicluster.kubernetes.io/service-name':'web',"
+                                        "'multicluster.kubernetes.io/source-cluster':'%s'}},"
+                                        "'addressType':'IPv4',%s}",
+                                        name, cluster, rest);
     struct kube_object *slice = object_from(KUBE_IMPORT_SLICE, text);
     kube_object_localize(slice);
-    free(text);
     return slice;
 }
 
@@ -58,8 +57,8 @@ static const struct naming_config imports_config = {.domain = "cluster.local.",
 static void imports_name(const struct owner_objects *objects, struct texts *out)
 {
     struct naming_config config = imports_config;
-    struct desired desired;
-    struct claims claims;
+    CLEANUP(desired_fini) struct desired desired;
+    CLEANUP(claims_fini) struct claims claims;
     struct err err = {0};
     char ip[INET6_ADDRSTRLEN];
     config.data = &out->drops;
@@ -82,8 +81,6 @@ static void imports_name(const struct owner_objects *objects, struct texts *out)
         buf_printf(&out->claims, "%s %d %.*s\n", ip_format(&claim.ip, ip),
                    claim.rank - CLAIM_IMPORT_IP, (int)claim.host.len, claim.host.ptr);
     }
-    desired_fini(&desired);
-    claims_fini(&claims);
 }
 
 struct row {
@@ -211,7 +208,7 @@ static void imports_note_owner(void *data, struct slice owner)
 
 UNIT_TEST(test_inventory)
 {
-    struct owner_objects objects;
+    CLEANUP(owner_objects_fini) struct owner_objects objects;
     CLEANUP_BUF struct buf changed = buf_of(65536);
     owner_objects_init(&objects);
     struct inventory *imports = inventory_new(&(struct inventory_config){
@@ -234,7 +231,6 @@ UNIT_TEST(test_inventory)
     assert_true(inventory_may_delete(imports, slice_str("mcs/default/web")));
     assert_true(inventory_knows_claims(imports, slice_str("mcs/default/gone")));
     inventory_free(imports);
-    owner_objects_fini(&objects);
 }
 
 static void imports_ignore_address(void *data, const struct ip *ip)
@@ -247,7 +243,7 @@ static void imports_ignore_address(void *data, const struct ip *ip)
 static void set_claim(struct reverse *reverse, const char *owner, int rank)
 {
     struct claim claim = {.rank = (enum claim_rank)rank, .host = slice_str(owner)};
-    struct claims claims;
+    CLEANUP(claims_fini) struct claims claims;
     claims_init(&claims);
     assert_true(ip_parse(slice_str("10.0.0.1"), &claim.ip));
     if (rank >= 0) {
@@ -255,7 +251,6 @@ static void set_claim(struct reverse *reverse, const char *owner, int rank)
     }
     claims_seal(&claims);
     reverse_set(reverse, slice_str(owner), &claims, imports_ignore_address, NULL);
-    claims_fini(&claims);
 }
 
 static void assert_import_winner(struct reverse *reverse, const char *want)

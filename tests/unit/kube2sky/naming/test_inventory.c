@@ -75,7 +75,7 @@ UNIT_TEST_ON(test_ids_of_nobody, struct fixture *f)
 /* Longer than the API allows: still one object, whatever happens to its name. */
 UNIT_TEST_ON(test_endless_names, struct fixture *f)
 {
-    char *name = xasprintf("%2000d", 1);
+    CLEANUP_FREE char *name = xasprintf("%2000d", 1);
     put_service(f, name, name);
     put_service(f, name, "web");
     put_pod(f, name, name, "'podIP':'10.1.0.1'");
@@ -84,7 +84,6 @@ UNIT_TEST_ON(test_endless_names, struct fixture *f)
     inventory_remove(f->inventory, KUBE_POD, name, name);
     assert_int_equal(inventory_count(f->inventory, KUBE_SERVICE), 0);
     assert_int_equal(inventory_count(f->inventory, KUBE_POD), 0);
-    free(name);
 }
 
 /* ---- Lists ---- */
@@ -248,10 +247,9 @@ UNIT_TEST_ON(test_doubt_is_about_one_owner, struct fixture *f)
 
 static struct kube_object *slice_with_port(const char *number)
 {
-    char *rest = xasprintf("'addressType':'IPv4','endpoints':[],'ports':[{'port':%s}]", number);
-    struct kube_object *object = slice_from("default", "web-1", "web", rest);
-    free(rest);
-    return object;
+    CLEANUP_FREE char *rest =
+        xasprintf("'addressType':'IPv4','endpoints':[],'ports':[{'port':%s}]", number);
+    return slice_from("default", "web-1", "web", rest);
 }
 
 UNIT_TEST_IN(test_faults_of_the_last_state, set_up_slices, tear_down)
@@ -396,13 +394,12 @@ UNIT_TEST_ON(test_pods_that_ended, struct fixture *f)
 {
     static const char *const phases[] = {"Succeeded", "Failed"};
     for (size_t i = 0; i < ARRAY_LEN(phases); i++) {
-        char *ended = xasprintf("'podIP':'10.1.0.1','phase':'%s'", phases[i]);
+        CLEANUP_FREE char *ended = xasprintf("'podIP':'10.1.0.1','phase':'%s'", phases[i]);
         put_pod(f, "default", "job", "'podIP':'10.1.0.1','phase':'Running'");
         assert_changed(f, "pod/default/10-1-0-1 ");
         put_pod(f, "default", "job", ended);
         assert_changed(f, "pod/default/10-1-0-1 ");
         assert_has(f, "pod/default/10-1-0-1", "");
-        free(ended);
     }
     put_pod(f, "default", "next", "'podIP':'10.1.0.1'"); /* the address is reused */
     buf_clear(&f->changed);

@@ -133,7 +133,7 @@ UNIT_TEST_ON(test_what_is_refused_is_not_waited_for, struct inventory *inventory
 UNIT_TEST_ON(test_each_has_its_source_of_endpoints, struct inventory *inventory)
 {
     static const char rest[] = "'addressType':'IPv4','endpoints':[{'addresses':['10.0.0.1']}]";
-    struct owner_objects objects;
+    CLEANUP(owner_objects_fini) struct owner_objects objects;
     inventory_use_endpoints(inventory_part(inventory, KUBE_ENDPOINTS, "team"), KUBE_SLICE);
     inventory_namespaces_list(inventory, KUBE_SERVICE, "team",
                               inventory_namespaces_headless("team"));
@@ -152,5 +152,4 @@ UNIT_TEST_ON(test_each_has_its_source_of_endpoints, struct inventory *inventory)
     assert_true(objects.is_in_doubt);
     inventory_get(inventory, slice_str("svc/team/web"), &objects);
     assert_false(objects.is_in_doubt);
-    owner_objects_fini(&objects);
 }

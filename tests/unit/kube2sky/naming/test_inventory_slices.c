@@ -141,9 +141,8 @@ UNIT_TEST_ON(test_a_hundred_slices, struct fixture *f)
     put_service(f, "default", "web");
     for (int round = 0; round < 2; round++) {
         for (int i = 0; i < 100; i++) {
-            char *name = xasprintf("web-%d", i);
+            CLEANUP_FREE char *name = xasprintf("web-%d", i);
             put_slice(f, name, "web");
-            free(name);
         }
     }
     inventory_get(f->inventory, slice_str("svc/default/web"), &f->objects);

@@ -30,26 +30,25 @@ UNIT_TESTS_EACH(set_up_watched_slices, tear_down)
 
 static void put_created(struct fixture *f, const char *name, const char *created, const char *spec)
 {
-    char *text = xasprintf("{'metadata':{'namespace':'default','name':'%s',"
-                           "'creationTimestamp':'%s'},'spec':{%s}}",
-                           name, created, spec);
+    CLEANUP_FREE char *text = xasprintf("{'metadata':{'namespace':'default','name':'%s',"
+                                        "'creationTimestamp':'%s'},'spec':{%s}}",
+                                        name, created, spec);
     inventory_upsert(f->inventory, object_from(KUBE_SERVICE, text));
-    free(text);
 }
 
 static void put_triggered(struct fixture *f, enum kube_kind kind, const char *name,
                           const char *time, const char *ip)
 {
-    char *rest = kind == KUBE_SLICE
-                     ? xasprintf("'addressType':'IPv4','endpoints':[{'addresses':['%s']}]", ip)
-                     : xasprintf("'subsets':[{'addresses':[{'ip':'%s'}]}]", ip);
-    char *text = xasprintf("{'metadata':{'namespace':'default','name':'%s',"
-                           "'labels':{'kubernetes.io/service-name':'%s'},'annotations':{"
-                           "'endpoints.kubernetes.io/last-change-trigger-time':'%s'}},%s}",
-                           name, name, time, rest);
+    CLEANUP_FREE char *rest =
+        kind == KUBE_SLICE
+            ? xasprintf("'addressType':'IPv4','endpoints':[{'addresses':['%s']}]", ip)
+            : xasprintf("'subsets':[{'addresses':[{'ip':'%s'}]}]", ip);
+    CLEANUP_FREE char *text =
+        xasprintf("{'metadata':{'namespace':'default','name':'%s',"
+                  "'labels':{'kubernetes.io/service-name':'%s'},'annotations':{"
+                  "'endpoints.kubernetes.io/last-change-trigger-time':'%s'}},%s}",
+                  name, name, time, rest);
     inventory_upsert(f->inventory, object_from(kind, text));
-    free(text);
-    free(rest);
 }
 
 static void list_nothing_new(struct fixture *f, enum kube_kind kind)
@@ -120,10 +119,9 @@ UNIT_TEST(test_slices_of_headless_services)
 UNIT_TEST_ON(test_other_faults_are_a_change, struct fixture *f)
 {
     for (int port = 70000; port < 70002; port++) {
-        char *spec = xasprintf("'clusterIP':'10.0.0.7','ports':[{'port':%d}]", port);
+        CLEANUP_FREE char *spec = xasprintf("'clusterIP':'10.0.0.7','ports':[{'port':%d}]", port);
         put_created(f, "ip", "", spec);
         put_created(f, "ip", "", spec);
-        free(spec);
         assert_changed(f, "svc/default/ip ");
     }
     put_created(f, "ip", "", ip_spec);

@@ -40,45 +40,36 @@ static void ignore_ip(void *data UNUSED, const struct ip *ip UNUSED)
 
 static struct kube_object *memory_service_of(int i)
 {
-    char *name = xasprintf("checkout-service-%d", i);
-    char *ip = i % HEADLESS_EVERY ? xasprintf("10.%d.%d.%d", 96 + i / 65536, i / 256 % 256, i % 256)
-                                  : xstrdup("None");
-    char *spec = xasprintf("'type':'ClusterIP','clusterIP':'%s','clusterIPs':['%s'],"
-                           "'ports':[{'name':'http','port':80,'protocol':'TCP'},"
-                           "{'name':'metrics','port':9090,'protocol':'TCP'}]",
-                           ip, ip);
-    struct kube_object *object = service_from("production", name, spec);
-    free(spec);
-    free(ip);
-    free(name);
-    return object;
+    CLEANUP_FREE char *name = xasprintf("checkout-service-%d", i);
+    CLEANUP_FREE char *ip = i % HEADLESS_EVERY
+                                ? xasprintf("10.%d.%d.%d", 96 + i / 65536, i / 256 % 256, i % 256)
+                                : xstrdup("None");
+    CLEANUP_FREE char *spec = xasprintf("'type':'ClusterIP','clusterIP':'%s','clusterIPs':['%s'],"
+                                        "'ports':[{'name':'http','port':80,'protocol':'TCP'},"
+                                        "{'name':'metrics','port':9090,'protocol':'TCP'}]",
+                                        ip, ip);
+    return service_from("production", name, spec);
 }
 
 static struct kube_object *slice_of_service(int i)
 {
-    char *name = xasprintf("checkout-service-%d-x7k2p", i);
-    char *service = xasprintf("checkout-service-%d", i);
-    char *rest = xasprintf("'addressType':'IPv4','endpoints':["
-                           "{'addresses':['10.%d.%d.1'],'conditions':{'ready':true}},"
-                           "{'addresses':['10.%d.%d.2'],'conditions':{'ready':true}}],"
-                           "'ports':[{'name':'http','port':8080,'protocol':'TCP'},"
-                           "{'name':'metrics','port':9090,'protocol':'TCP'}]",
-                           128 + i / 256, i % 256, 128 + i / 256, i % 256);
-    struct kube_object *object = slice_from("production", name, service, rest);
-    free(rest);
-    free(service);
-    free(name);
-    return object;
+    CLEANUP_FREE char *name = xasprintf("checkout-service-%d-x7k2p", i);
+    CLEANUP_FREE char *service = xasprintf("checkout-service-%d", i);
+    CLEANUP_FREE char *rest = xasprintf("'addressType':'IPv4','endpoints':["
+                                        "{'addresses':['10.%d.%d.1'],'conditions':{'ready':true}},"
+                                        "{'addresses':['10.%d.%d.2'],'conditions':{'ready':true}}],"
+                                        "'ports':[{'name':'http','port':8080,'protocol':'TCP'},"
+                                        "{'name':'metrics','port':9090,'protocol':'TCP'}]",
+                                        128 + i / 256, i % 256, 128 + i / 256, i % 256);
+    return slice_from("production", name, service, rest);
 }
 
 static struct kube_object *pod_of(int i)
 {
-    char *name = xasprintf("checkout-service-%d-6d4cf56db6-x7k2p", i);
-    char *status = xasprintf("'phase':'Running','podIP':'10.%d.%d.1'", 128 + i / 256, i % 256);
-    struct kube_object *object = pod_from("production", name, status);
-    free(status);
-    free(name);
-    return object;
+    CLEANUP_FREE char *name = xasprintf("checkout-service-%d-6d4cf56db6-x7k2p", i);
+    CLEANUP_FREE char *status =
+        xasprintf("'phase':'Running','podIP':'10.%d.%d.1'", 128 + i / 256, i % 256);
+    return pod_from("production", name, status);
 }
 
 /* Returns the bytes that one object of the kind adds. */
@@ -102,12 +93,11 @@ static size_t memory_add_claims(struct tables *t)
     struct err err;
     size_t before = memory_allocated(), count = 0;
     for (int i = 0; i < SERVICES; i++) {
-        char *owner = xasprintf("svc/production/checkout-service-%d", i);
+        CLEANUP_FREE char *owner = xasprintf("svc/production/checkout-service-%d", i);
         inventory_get(t->inventory, slice_str(owner), &t->objects);
         assert_int_equal(naming_build(&config, &t->objects, &t->desired, &t->claims, &err), 0);
         count += t->claims.count;
         reverse_set(t->reverse, slice_str(owner), &t->claims, ignore_ip, NULL);
-        free(owner);
     }
     assert_int_equal(count, CLAIMS);
     return (memory_allocated() - before) / count;

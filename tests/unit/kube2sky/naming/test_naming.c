@@ -70,8 +70,8 @@ static void name_objects_as(const struct owner_objects *objects, enum endpoint_n
                                    .endpoint_names = endpoint_names,
                                    .dropped = naming_note_drop,
                                    .data = &ret_result->drops};
-    struct desired desired;
-    struct claims claims;
+    CLEANUP(desired_fini) struct desired desired;
+    CLEANUP(claims_fini) struct claims claims;
     struct err err = {0};
     desired_init(&desired);
     claims_init(&claims);
@@ -81,8 +81,6 @@ static void name_objects_as(const struct owner_objects *objects, enum endpoint_n
     assert_that(naming_build(&config, objects, &desired, &claims, &err) == 0, "%s", err.msg);
     note_records(&desired, base, &ret_result->records);
     note_claims(&claims, &ret_result->claims);
-    desired_fini(&desired);
-    claims_fini(&claims);
 }
 
 static void name_objects(const struct owner_objects *objects, const char *domain, const char *base,
@@ -587,11 +585,10 @@ static void naming_check_names(const char *ns, const char *name, const char *dom
     struct kube_object *service = service_from(
         ns, name, "'clusterIP':'10.0.0.1','ports':[{'name':'x','port':1,'protocol':'TCP'}]");
     CLEANUP_BUF struct buf drops = buf_of(1 << 16);
-    char *got = build_text(service, domain, "", &drops);
+    CLEANUP_FREE char *got = build_text(service, domain, "", &drops);
     assert_that(strstr(got, want) && (want[0] == '\0') == (got[0] == '\0'),
                 "%s/%s: `%s` lacks `%s`", ns, name, got, want);
     assert_string_equal(buf_cstr(&drops), want_drops);
-    free(got);
     kube_object_free(service);
 }
 
@@ -608,27 +605,23 @@ UNIT_TEST(test_names)
     naming_check_names("default", "a.b", "cluster.local.", "", "service name=a.b ");
     naming_check_names("default", "-a", "cluster.local.", "", "service name=-a ");
     naming_check_names(l63, l63, "cluster.local.", "/c88f1059 ", "");
-    char *too_long = xasprintf("%sx", l63);
-    char *drop = xasprintf("service name=%s ", too_long);
+    CLEANUP_FREE char *too_long = xasprintf("%sx", l63);
+    CLEANUP_FREE char *drop = xasprintf("service name=%s ", too_long);
     naming_check_names("default", too_long, "cluster.local.", "", drop);
-    free(drop);
-    free(too_long);
 }
 
 UNIT_TEST(test_key_over_255_bytes)
 {
     static const char l63[] = "a23456789012345678901234567890123456789012345678901234567890123";
     /* 248 bytes of name for the address; the port's two labels would be ten more. */
-    char *domain = xasprintf("%s.a234567890123456789012345678901234567890.", l63);
+    CLEANUP_FREE char *domain = xasprintf("%s.a234567890123456789012345678901234567890.", l63);
     struct kube_object *service = service_from(
         l63, l63, "'clusterIP':'10.0.0.1','ports':[{'name':'abc','port':1,'protocol':'TCP'}]");
     CLEANUP_BUF struct buf drops = buf_of(1 << 16);
-    char *got = build_text(service, domain, "", &drops);
+    CLEANUP_FREE char *got = build_text(service, domain, "", &drops);
     assert_non_null(strstr(got, "/c88f1059 {\"host\":\"10.0.0.1\""));
     assert_null(strstr(got, "_tcp"));
     assert_true(strncmp(buf_cstr(&drops), "key exceeds the limits of DNS names=/skydns/", 43) == 0);
-    free(got);
-    free(domain);
     kube_object_free(service);
 }
 
@@ -638,13 +631,12 @@ static void check_pod(const char *ns, const char *name, const char *ip, const ch
                       const char *want_drops)
 {
     struct owner_objects objects = {.pod_ns = slice_str(ns), .pod_name = slice_str(name)};
-    struct result result;
+    CLEANUP(result_fini) struct result result;
     (void)ip_parse(slice_str(ip), &objects.pod_ip);
     name_objects(&objects, "cluster.local.", "/skydns/local/cluster/pod/", &result);
     assert_string_equal(buf_cstr(&result.records), want);
     assert_string_equal(buf_cstr(&result.drops), want_drops);
     assert_int_equal(result.claims.len, 0);
-    result_fini(&result);
 }
 
 UNIT_TEST(test_pods)
@@ -798,8 +790,8 @@ UNIT_TEST(test_names_in_portions)
 /* The memory for one large Service is not kept. */
 UNIT_TEST(test_large_memory_is_given_back)
 {
-    struct desired desired;
-    struct claims claims;
+    CLEANUP(desired_fini) struct desired desired;
+    CLEANUP(claims_fini) struct claims claims;
     desired_init(&desired);
     claims_init(&claims);
     for (int i = 0; i < 40000; i++) {
@@ -812,6 +804,4 @@ UNIT_TEST(test_large_memory_is_given_back)
     assert_in_range(claims.hosts.cap, 0, DESIRED_KEPT_BYTES);
     desired_add(&desired, slice_str("key"), slice_str("value"));
     assert_true(slice_equal(desired_get(&desired, 0).value, slice_str("value")));
-    desired_fini(&desired);
-    claims_fini(&claims);
 }

@@ -23,12 +23,11 @@ static void note_external_drop(void *data, const struct naming_drop *drop)
 
 static struct kube_object *service_with(const char *spec, const char *points)
 {
-    char *text = xasprintf("{'metadata':{'namespace':'default','name':'web','resourceVersion':'1'},"
-                           "'spec':{%s},'status':{'loadBalancer':{'ingress':[%s]}}}",
-                           spec, points);
-    struct kube_object *object = object_from(KUBE_SERVICE, text);
-    free(text);
-    return object;
+    CLEANUP_FREE char *text =
+        xasprintf("{'metadata':{'namespace':'default','name':'web','resourceVersion':'1'},"
+                  "'spec':{%s},'status':{'loadBalancer':{'ingress':[%s]}}}",
+                  spec, points);
+    return object_from(KUBE_SERVICE, text);
 }
 
 struct external_row {
@@ -142,15 +141,13 @@ UNIT_TEST(test_too_many)
                                        .records_max = most,
                                        .external = {.zone = ZONE},
                                        .dropped = note_external_drop};
-        struct desired desired;
-        struct claims claims;
+        CLEANUP(desired_fini) struct desired desired;
+        CLEANUP(claims_fini) struct claims claims;
         struct err err = {0};
         desired_init(&desired);
         claims_init(&claims);
         assert_int_equal(naming_build(&config, &objects, &desired, &claims, &err),
                          most < 4 ? ERR_TOO_LARGE : 0);
-        desired_fini(&desired);
-        claims_fini(&claims);
     }
     kube_object_free(service);
     kube_object_keep((struct kube_kept){0});
@@ -159,7 +156,7 @@ UNIT_TEST(test_too_many)
 UNIT_TEST(test_namespaces_and_public)
 {
     static const struct naming_config config = {.external = {.zone = ZONE}};
-    struct desired desired;
+    CLEANUP(desired_fini) struct desired desired;
     assert_true(naming_may_be_external(slice_str("default")));
     assert_true(naming_may_be_external(slice_str("dnsx")));
     assert_false(naming_may_be_external(slice_str("dns")));
@@ -171,5 +168,4 @@ UNIT_TEST(test_namespaces_and_public)
     naming_build_public(&config, true, &desired);
     assert_int_equal(desired.count, 1);
     assert_true(slice_equal(desired_get(&desired, 0).key, slice_str(BASE "dns/public")));
-    desired_fini(&desired);
 }

@@ -89,11 +89,10 @@ static void naming_model_name_owner(struct world *w, const char *id)
     free_lines(&owner->lines);
     for (size_t i = 0; i < w->desired.count; i++) {
         struct desired_record record = desired_get(&w->desired, i);
-        char *base = xasprintf("/skydns/local/cluster/%s", id);
+        CLEANUP_FREE char *base = xasprintf("/skydns/local/cluster/%s", id);
         assert_true(slice_has_prefix(record.key, slice_str(base)));
         add_line(&owner->lines, xasprintf("%.*s %.*s\n", (int)record.key.len, record.key.ptr,
                                           (int)record.value.len, record.value.ptr));
-        free(base);
     }
     reverse_set(w->reverse, slice_str(id), &w->claims, note_ip, w);
     struct slice label = slice_str(id);
@@ -338,21 +337,20 @@ static void toggle_pods(struct world *w)
 /* Objects understood before keep their content; one that never was is removed again. */
 static void naming_model_garble(struct world *w, enum kube_kind kind, unsigned ns, unsigned i)
 {
-    char *own = naming_model_name_of(kind, i);
+    CLEANUP_FREE char *own = naming_model_name_of(kind, i);
     struct kube_object *object = object_of(w, kind, ns, i);
     inventory_upsert(w->inventory, garbled_from(kind, ns_name(ns), own, "s0"));
     if (!object) {
         inventory_remove(w->inventory, kind, ns_name(ns), own);
     }
     kube_object_free(object);
-    free(own);
 }
 
 static void naming_model_take_step(struct world *w)
 {
     enum kube_kind kind = (enum kube_kind)random_below(KUBE_POD + 1);
     unsigned ns = random_below(NAMESPACES), i = random_below(naming_model_count_of(kind));
-    char *name = naming_model_name_of(kind, i);
+    CLEANUP_FREE char *name = naming_model_name_of(kind, i);
     switch (random_below(24)) {
     case 0:
         naming_model_relist(w, kind);
@@ -377,7 +375,6 @@ static void naming_model_take_step(struct world *w)
         naming_model_change(w, kind, ns, i);
         break;
     }
-    free(name);
 }
 
 /* ---- Checks ---- */
@@ -395,19 +392,16 @@ static void naming_model_fail_with(const struct lines *got, const struct lines *
 
 static char *naming_model_line_of(unsigned ip, const char *host)
 {
-    char *value = value_of(host, 0);
-    char *line = xasprintf("/skydns/arpa/%s %s\n", ips[ip].arpa, value);
-    free(value);
-    return line;
+    CLEANUP_FREE char *value = value_of(host, 0);
+    return xasprintf("/skydns/arpa/%s %s\n", ips[ip].arpa, value);
 }
 
 static bool is_wished(const struct wishes *wishes, unsigned ip, unsigned ns, const char *line)
 {
     bool is = false;
     for (size_t i = 0; i < wishes->hosts[ip][ns].count && !is; i++) {
-        char *other = naming_model_line_of(ip, wishes->hosts[ip][ns].items[i]);
+        CLEANUP_FREE char *other = naming_model_line_of(ip, wishes->hosts[ip][ns].items[i]);
         is = strcmp(other, line) == 0;
-        free(other);
     }
     return is;
 }
@@ -421,11 +415,10 @@ static unsigned winning_namespace(const struct wishes *wishes, unsigned ip, cons
     unsigned winner = NAMESPACES;
     for (unsigned ns = 0; ns < NAMESPACES; ns++) {
         const char *host = may[ns] ? wishes->best[ip][ns].host : NULL;
-        char *line = host ? naming_model_line_of(ip, host) : NULL;
+        CLEANUP_FREE char *line = host ? naming_model_line_of(ip, host) : NULL;
         if (line && (winner == NAMESPACES || strcmp(line, now) == 0)) {
             winner = ns;
         }
-        free(line);
     }
     for (unsigned ns = 0; ns < NAMESPACES; ns++) {
         winner = may[ns] && is_wished(wishes, ip, ns, before) ? ns : winner;
@@ -446,9 +439,8 @@ static const char *expected_host(const struct world *w, const struct wishes *wis
     if (wishes->allocated[ip].host) {
         return wishes->allocated[ip].host;
     }
-    char *now = reverse_line(w, ip);
+    CLEANUP_FREE char *now = reverse_line(w, ip);
     unsigned ns = winning_namespace(wishes, ip, may, before, now);
-    free(now);
     return ns < NAMESPACES ? wishes->best[ip][ns].host : NULL;
 }
 
@@ -488,9 +480,8 @@ static void naming_model_check(struct world *w, char *const before[], unsigned s
         naming_model_fail_with(&got, &want, step);
     }
     for (size_t i = 0; i < ARRAY_LEN(ips); i++) {
-        char *now = reverse_line(w, i);
+        CLEANUP_FREE char *now = reverse_line(w, i);
         assert_true(w->changed_ips[i] || strcmp(before[i], now) == 0);
-        free(now);
     }
     free_lines(&got);
     free_lines(&want);

@@ -61,8 +61,7 @@ static struct kube_object *node_from(const char *name, const char *addresses)
         addresses += n + (addresses[n] == ',');
     }
     buf_append_str(&text, "]}}");
-    struct kube_object *object = object_from(KUBE_NODE, buf_cstr(&text));
-    return object;
+    return object_from(KUBE_NODE, buf_cstr(&text));
 }
 
 static void nodes_put(struct fixture *f, const char *name, const char *addresses)
@@ -160,13 +159,11 @@ UNIT_TEST_ON(test_names_that_no_key_can_have, struct fixture *f)
     inventory_list_end(f->inventory, KUBE_NODE);
     buf_clear(&f->changed);
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-        char *changed = xasprintf("%s ", rows[i].owner);
-        char *dropped = xasprintf("(%s: node name=%s)", rows[i].name, rows[i].name);
+        CLEANUP_FREE char *changed = xasprintf("%s ", rows[i].owner);
+        CLEANUP_FREE char *dropped = xasprintf("(%s: node name=%s)", rows[i].name, rows[i].name);
         nodes_put(f, rows[i].name, "10.0.0.1");
         assert_changed(f, changed);
         assert_keys(f, rows[i].owner, dropped);
-        free(dropped);
-        free(changed);
     }
     /* Ids that a key in etcd can have, but no Node. */
     assert_keys(f, "node/!a", "");
@@ -179,9 +176,9 @@ UNIT_TEST_ON(test_names_that_no_key_can_have, struct fixture *f)
 UNIT_TEST_ON(test_too_many_addresses, struct fixture *f)
 {
     struct kube_object *node = node_from("big", "10.0.0.1");
-    struct owner_objects objects;
-    struct desired desired;
-    struct claims claims;
+    CLEANUP(owner_objects_fini) struct owner_objects objects;
+    CLEANUP(desired_fini) struct desired desired;
+    CLEANUP(claims_fini) struct claims claims;
     struct err err = {0};
     const struct naming_config config = {.domain = "cluster.local.", .ttl_s = 30};
     node->node.ip_count = DESIRED_MAX + 1; /* whatever they are */
@@ -192,9 +189,6 @@ UNIT_TEST_ON(test_too_many_addresses, struct fixture *f)
     inventory_get(f->inventory, slice_str("node/big"), &objects);
     assert_int_equal(naming_build(&config, &objects, &desired, &claims, &err), ERR_TOO_LARGE);
     assert_string_equal(err.msg, "100001 addresses: expected at most 100000");
-    desired_fini(&desired);
-    claims_fini(&claims);
-    owner_objects_fini(&objects);
 }
 
 /* ---- Names with dots ---- */
@@ -269,9 +263,8 @@ struct world {
 
 static void put_nth(struct world *w, size_t i)
 {
-    char *address = xasprintf("10.0.0.%zu", i);
+    CLEANUP_FREE char *address = xasprintf("10.0.0.%zu", i);
     nodes_put(w->f, names[i], address);
-    free(address);
     w->exists[i] = true;
 }
 
@@ -376,10 +369,9 @@ UNIT_TEST_ON(test_random_nodes, struct fixture *f)
         }
         name_reported(&w);
         for (size_t j = 0; j < ARRAY_LEN(names); j++) {
-            char *want = nodes_expected(&w, j);
+            CLEANUP_FREE char *want = nodes_expected(&w, j);
             assert_that(strcmp(w.keys[j], want) == 0, "step %u: %s: `%s`, not `%s`", step, names[j],
                         w.keys[j], want);
-            free(want);
         }
     }
     for (size_t i = 0; i < ARRAY_LEN(names); i++) {

@@ -215,8 +215,7 @@ UNIT_TEST(test_longest_name)
 {
     for (int len = 50; len < 54; len++) {
         struct dname name;
-        char *text = xasprintf("%063d.%063d.%063d.%0*d", 0, 0, 0, len, 0);
+        CLEANUP_FREE char *text = xasprintf("%063d.%063d.%063d.%0*d", 0, 0, 0, len, 0);
         assert_int_equal(override_name_parse(slice_str(text), &name), len <= 52);
-        free(text);
     }
 }

@@ -32,7 +32,7 @@ struct wish {
 static void naming_reverse_set(struct reverse *reverse, const char *owner,
                                const struct wish *wishes, size_t count, const char *want)
 {
-    struct claims claims;
+    CLEANUP(claims_fini) struct claims claims;
     claims_init(&claims);
     CLEANUP_BUF struct buf told = buf_of(4096);
     for (size_t i = 0; i < count; i++) {
@@ -46,7 +46,6 @@ static void naming_reverse_set(struct reverse *reverse, const char *owner,
     claims_seal(&claims);
     reverse_set(reverse, slice_str(owner), &claims, reverse_note_address, &told);
     assert_string_equal(buf_cstr(&told), want);
-    claims_fini(&claims);
 }
 
 #define SET(reverse, owner, want, ...)                                     \
@@ -59,12 +58,11 @@ static void assert_winner(const struct reverse *reverse, const char *ip, const c
 {
     struct reverse_winner winner;
     struct ip address = reverse_ip_of(ip);
-    char *got = reverse_winner(reverse, &address, &winner)
-                    ? xasprintf("%.*s %.*s", (int)winner.host.len, winner.host.ptr,
-                                (int)winner.owner.len, winner.owner.ptr)
-                    : xstrdup("");
+    CLEANUP_FREE char *got = reverse_winner(reverse, &address, &winner)
+                                 ? xasprintf("%.*s %.*s", (int)winner.host.len, winner.host.ptr,
+                                             (int)winner.owner.len, winner.owner.ptr)
+                                 : xstrdup("");
     assert_string_equal(got, want);
-    free(got);
 }
 
 UNIT_TEST(test_precedence_and_take_over)
@@ -163,9 +161,8 @@ static bool reverse_put_pod(struct cluster *cluster, const char *ns, const char 
 {
     struct ip address = reverse_ip_of(ip);
     if (*phase) {
-        char *status = xasprintf("'phase':'%s','podIPs':[{'ip':'%s'}]", phase, ip);
+        CLEANUP_FREE char *status = xasprintf("'phase':'%s','podIPs':[{'ip':'%s'}]", phase, ip);
         inventory_upsert(cluster->inventory, pod_from(ns, name, status));
-        free(status);
     } else {
         inventory_remove(cluster->inventory, KUBE_POD, ns, name);
     }
@@ -174,7 +171,7 @@ static bool reverse_put_pod(struct cluster *cluster, const char *ns, const char 
 
 UNIT_TEST(test_a_pods_address_is_its_namespaces)
 {
-    struct cluster c;
+    CLEANUP(cluster_fini) struct cluster c;
     cluster_init(&c);
     SET(c.reverse, "svc/evil/a", "10.1.0.1 ", {"10.1.0.1", CLAIM_HOSTNAME, "a"});
     assert_true(
@@ -193,12 +190,11 @@ UNIT_TEST(test_a_pods_address_is_its_namespaces)
     SET(c.reverse, "svc/evil/ip", "10.1.0.1 ", {"10.1.0.1", CLAIM_CLUSTER_IP, "ip"});
     assert_winner(c.reverse, "10.1.0.1", "ip svc/evil/ip"); /* the API server's word */
     assert_false(reverse_may_win(c.reverse, &ip, slice_str("svc/good/other")));
-    cluster_fini(&c);
 }
 
 UNIT_TEST(test_pods_that_ended_or_share_an_address)
 {
-    struct cluster c;
+    CLEANUP(cluster_fini) struct cluster c;
     cluster_init(&c);
     assert_false(reverse_put_pod(&c, "good", "p", "Succeeded", "10.1.0.1"));
     SET(c.reverse, "svc/evil/a", "10.1.0.1 ", {"10.1.0.1", CLAIM_HASH, "a"});
@@ -212,13 +208,12 @@ UNIT_TEST(test_pods_that_ended_or_share_an_address)
     assert_false(reverse_put_pod(&c, "good", "p", "", "10.1.0.1")); /* and still has the name */
     CLEAR(c.reverse, "svc/good/b", "10.1.0.1 ");
     assert_winner(c.reverse, "10.1.0.1", "0 svc/third/c");
-    cluster_fini(&c);
 }
 
 /* Addresses that no pod has: of machines outside, or all with --pods=disabled. */
 UNIT_TEST(test_the_holder_keeps_it)
 {
-    struct cluster c;
+    CLEANUP(cluster_fini) struct cluster c;
     struct ip ip = reverse_ip_of("10.1.0.1");
     cluster_init(&c);
     c.holder = "svc/good/gone"; /* before a restart; another Service of it claims */
@@ -240,7 +235,6 @@ UNIT_TEST(test_the_holder_keeps_it)
     CLEAR(c.reverse, "svc/evil/b", "10.1.0.1 ");
     CLEAR(c.reverse, "svc/evil/a", "10.1.0.1 ");
     assert_winner(c.reverse, "10.1.0.1", "y svc/good/y");
-    cluster_fini(&c);
 }
 
 /* ---- Keys ---- */

@@ -84,12 +84,12 @@ UNIT_TEST(test_names_at_listeners)
     CLEANUP_BUF struct buf got = buf_of(1 << 16);
     assert_int_equal(route_rules_add_gateway(&rules, "n/g=n/s", NULL, 0, &err), 0);
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-        char *route_text = xasprintf(
+        CLEANUP_FREE char *route_text = xasprintf(
             "{'metadata':{'namespace':'n','name':'r','generation':3},'spec':{'hostnames':[%s]},"
             "'status':{'parents':[{'parentRef':{'name':'g','sectionName':'%s'},'conditions':["
             "{'type':'Accepted','status':'True','observedGeneration':3}]}]}}",
             cases[i].hosts, cases[i].section);
-        char *gateway_text =
+        CLEANUP_FREE char *gateway_text =
             xasprintf("{'metadata':{'namespace':'n','name':'g'},'spec':{'listeners':[%s]}}",
                       cases[i].listeners);
         struct kube_object *route = object_from(KUBE_ROUTE, route_text);
@@ -100,8 +100,6 @@ UNIT_TEST(test_names_at_listeners)
         assert_string_equal(buf_cstr(&got), cases[i].want);
         kube_object_free(route);
         kube_object_free(gateway);
-        free(route_text);
-        free(gateway_text);
     }
 }
 
@@ -150,11 +148,11 @@ static void routes_bed_close(struct bed *bed)
 static void put_ingress(struct bed *bed, const char *ns, const char *name, const char *class,
                         const char *host)
 {
-    char *text = xasprintf("{'metadata':{'namespace':'%s','name':'%s'},'spec':{'ingressClassName':"
-                           "'%s','rules':[{'host':'%s'}]}}",
-                           ns, name, class, host);
+    CLEANUP_FREE char *text =
+        xasprintf("{'metadata':{'namespace':'%s','name':'%s'},'spec':{'ingressClassName':"
+                  "'%s','rules':[{'host':'%s'}]}}",
+                  ns, name, class, host);
     route_table_upsert(bed->table, object_from(KUBE_INGRESS, text));
-    free(text);
 }
 
 static void list_routes(struct bed *bed, enum kube_kind kind, const char *ns)
@@ -177,7 +175,7 @@ UNIT_TEST(test_lists)
 {
     static const size_t counts[KUBE_KIND_COUNT] = {
         [KUBE_INGRESS] = 2, [KUBE_GATEWAY] = 1, [KUBE_ROUTE] = 2};
-    struct bed bed;
+    CLEANUP(routes_bed_close) struct bed bed;
     routes_bed_open(&bed, counts);
     route_table_list_begin(bed.table, KUBE_INGRESS, "a");
     put_ingress(&bed, "a", "x", "c", "x.com");
@@ -204,12 +202,11 @@ UNIT_TEST(test_lists)
     route_table_remove(bed.table, KUBE_INGRESS, "b", "x");
     route_table_remove(bed.table, KUBE_INGRESS, "b", "x");
     assert_int_equal(routes_names(&bed), 0);
-    routes_bed_close(&bed);
 }
 
 static void put_route(struct bed *bed, const char *gateway_hosts, bool is_gateway)
 {
-    char *text =
+    CLEANUP_FREE char *text =
         is_gateway ? xasprintf("{'metadata':{'namespace':'i','name':'g'},'spec':{'listeners':["
                                "{'name':'l','hostname':'%s'}]}}",
                                gateway_hosts)
@@ -219,7 +216,6 @@ static void put_route(struct bed *bed, const char *gateway_hosts, bool is_gatewa
                                "'observedGeneration':1}]}]}}",
                                gateway_hosts);
     route_table_upsert(bed->table, object_from(is_gateway ? KUBE_GATEWAY : KUBE_ROUTE, text));
-    free(text);
 }
 
 /* In whatever order they come. */
@@ -227,7 +223,7 @@ UNIT_TEST(test_gateway_and_route)
 {
     static const size_t counts[KUBE_KIND_COUNT] = {
         [KUBE_INGRESS] = 1, [KUBE_GATEWAY] = 1, [KUBE_ROUTE] = 1};
-    struct bed bed;
+    CLEANUP(routes_bed_close) struct bed bed;
     routes_bed_open(&bed, counts);
     put_route(&bed, "x.com", false);
     assert_int_equal(routes_names(&bed), 0);
@@ -241,5 +237,4 @@ UNIT_TEST(test_gateway_and_route)
     assert_int_equal(routes_names(&bed), 1); /* as it was last understood */
     route_table_remove(bed.table, KUBE_GATEWAY, "i", "g");
     assert_int_equal(routes_names(&bed), 0);
-    routes_bed_close(&bed);
 }

@@ -13,10 +13,9 @@
 
 static struct kube_object *slice_with(const char *endpoints)
 {
-    char *rest = xasprintf("'addressType':'IPv4'," PORT ",'endpoints':[%s]", endpoints);
-    struct kube_object *slice = slice_from("default", "s", "web", rest);
-    free(rest);
-    return slice;
+    CLEANUP_FREE char *rest =
+        xasprintf("'addressType':'IPv4'," PORT ",'endpoints':[%s]", endpoints);
+    return slice_from("default", "s", "web", rest);
 }
 
 UNIT_TEST(test_shared_words)
@@ -42,12 +41,11 @@ UNIT_TEST(test_shared_words)
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         struct kube_object *after = slice_with(rows[i].changed);
         struct kube_object *other = slice_with(rows[i].other);
-        struct slice_words *words = slice_words_new(&other->slice);
+        CLEANUP_FREE struct slice_words *words = slice_words_new(&other->slice);
         struct slice_change change;
         assert_true(slice_change_init(&change, service, NULL, after));
         assert_that(slice_change_spares(&change, other, words) == rows[i].is_spared, "%s and %s",
                     rows[i].changed, rows[i].other);
-        free(words);
         kube_object_free(other);
         kube_object_free(after);
     }
@@ -78,7 +76,7 @@ static void slice_change_on_slice_changed(void *data, struct slice owner UNUSED,
 /* Its first endpoints have other addresses in odd rounds. */
 static struct kube_object *large_slice(unsigned number, unsigned size, unsigned round)
 {
-    char *name = xasprintf("large-%u", number);
+    CLEANUP_FREE char *name = xasprintf("large-%u", number);
     CLEANUP_BUF struct buf rest = buf_of(1 << 20);
     buf_append_str(&rest, "'addressType':'IPv4'," PORT ",'endpoints':[");
     for (unsigned i = 0; i < size; i++) {
@@ -87,9 +85,7 @@ static struct kube_object *large_slice(unsigned number, unsigned size, unsigned 
                    i % 250);
     }
     buf_append_char(&rest, ']');
-    struct kube_object *slice = slice_from("default", name, "large", buf_cstr(&rest));
-    free(name);
-    return slice;
+    return slice_from("default", name, "large", buf_cstr(&rest));
 }
 
 /* Returns the cost of a change of MOVED addresses beside SLICES others of that size: the least of

@@ -26,10 +26,9 @@ static const char *value_of(const char *spec, const char *endpoints, const char 
     service = service_from("default", "web", spec);
     objects.service = service;
     for (size_t i = 0; i < 2; i++) {
-        char *rest = xasprintf("'addressType':'IPv4','endpoints':[%s]", texts[i]);
+        CLEANUP_FREE char *rest = xasprintf("'addressType':'IPv4','endpoints':[%s]", texts[i]);
         slices[i] = slice_from("default", i ? "s2" : "s1", "web", rest);
         owner_objects_add_part(&objects, slices[i]);
-        free(rest);
     }
     buf_fini(&out);
     buf_init(&out, 2 * TOPOLOGY_VALUE_MAX);

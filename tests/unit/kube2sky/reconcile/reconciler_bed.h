@@ -227,17 +227,14 @@ static inline void assert_tree(struct fixture *f, const char *want)
 
 static inline int64_t put(struct fixture *f, const char *below, const char *value)
 {
-    char *key = xasprintf("%s%s", f->tree, below);
-    int64_t revision = sync_put(f->loop, f->etcd, key, slice_str(value));
-    free(key);
-    return revision;
+    CLEANUP_FREE char *key = xasprintf("%s%s", f->tree, below);
+    return sync_put(f->loop, f->etcd, key, slice_str(value));
 }
 
 static inline void del(struct fixture *f, const char *below)
 {
-    char *key = xasprintf("%s%s", f->tree, below);
+    CLEANUP_FREE char *key = xasprintf("%s%s", f->tree, below);
     sync_del(f->loop, f->etcd, key);
-    free(key);
 }
 
 #define TAIL  ",\"priority\":10,\"weight\":10,\"ttl\":30,\"targetstrip\":0}"
@@ -247,18 +244,16 @@ static inline void del(struct fixture *f, const char *below)
 
 static inline void put_service(struct fixture *f, const char *name, const char *ip)
 {
-    char *spec = xasprintf("'clusterIP':'%s'", ip);
+    CLEANUP_FREE char *spec = xasprintf("'clusterIP':'%s'", ip);
     inventory_upsert(f->inventory, service_from("default", name, spec));
-    free(spec);
 }
 
 static inline void put_service_with_port(struct fixture *f, const char *name, const char *ip,
                                          int port)
 {
-    char *spec = xasprintf("'clusterIP':'%s','ports':[{'name':'http','port':%d,'protocol':'TCP'}]",
-                           ip, port);
+    CLEANUP_FREE char *spec = xasprintf(
+        "'clusterIP':'%s','ports':[{'name':'http','port':%d,'protocol':'TCP'}]", ip, port);
     inventory_upsert(f->inventory, service_from("default", name, spec));
-    free(spec);
 }
 
 /* Only default/kubernetes, 10.0.0.1. */

@@ -14,15 +14,13 @@
 /* Names n0, n1, ... of the set bits, each with a value of this version. */
 static void want_names(struct fixture *f, uint32_t names, unsigned version)
 {
-    struct config_map map;
+    CLEANUP(config_map_fini) struct config_map map;
     config_map_init(&map);
     for (unsigned i = 0; i < 32; i++) {
         if (names >> i & 1) {
-            char *key = xasprintf("%sn%02u", f->tree, i);
-            char *value = xasprintf("{\"text\":\"%u\"}", version);
+            CLEANUP_FREE char *key = xasprintf("%sn%02u", f->tree, i);
+            CLEANUP_FREE char *value = xasprintf("{\"text\":\"%u\"}", version);
             desired_add(&map.keys, slice_str(key), slice_str(value));
-            free(key);
-            free(value);
         }
     }
     if (version % 3) {
@@ -30,7 +28,6 @@ static void want_names(struct fixture *f, uint32_t names, unsigned version)
     }
     desired_seal(&map.keys);
     reconciler_want_config(f->reconciler, &map);
-    config_map_fini(&map);
 }
 
 /* "n00 {"text":"7"}\n" of each, before what is there anyway; without the other's. */
@@ -93,19 +90,17 @@ static bool is_document_read(const void *data)
 static struct document config_keys_read_document(struct fixture *f)
 {
     struct document document = {.f = f};
-    char *key = etcd_writer_key(slice_str(f->domain), CONFIG_DOCUMENT_NAME);
+    CLEANUP_FREE char *key = etcd_writer_key(slice_str(f->domain), CONFIG_DOCUMENT_NAME);
     const struct etcd_range range = {.key = slice_str(key)};
     etcd_range(f->etcd, &range, config_keys_on_document, &document);
     loop_until(f->loop, is_document_read, &document);
-    free(key);
     return document;
 }
 
 static void put_document(struct fixture *f, const char *text)
 {
-    char *key = etcd_writer_key(slice_str(f->domain), CONFIG_DOCUMENT_NAME);
+    CLEANUP_FREE char *key = etcd_writer_key(slice_str(f->domain), CONFIG_DOCUMENT_NAME);
     sync_put(f->loop, f->etcd, key, slice_str(text));
-    free(key);
 }
 
 /* ---- Waiting ---- */
@@ -335,9 +330,9 @@ static void list_one(struct config_keys *keys, const char *text)
  */
 UNIT_TEST(test_a_list_ahead_of_its_keys)
 {
-    struct ownership ownership;
-    struct config_keys keys;
-    struct config_map none;
+    CLEANUP(ownership_fini) struct ownership ownership;
+    CLEANUP(config_keys_fini) struct config_keys keys;
+    CLEANUP(config_map_fini) struct config_map none;
     struct plan plan, left;
     ownership_init(&ownership, &(struct ownership_config){.domain = "cluster.local."});
     config_keys_init(&keys, &ownership, "cluster.local.");
@@ -363,9 +358,6 @@ UNIT_TEST(test_a_list_ahead_of_its_keys)
     assert_int_equal(plan.ops[0].revision, 6);
     plan_fini(&plan);
     plan_fini(&left);
-    config_map_fini(&none);
-    config_keys_fini(&keys);
-    ownership_fini(&ownership);
 }
 
 /* ---- Its text ---- */

@@ -147,7 +147,7 @@ UNIT_TEST_ON(test_a_rest_is_longer_with_more_of_them, struct fixture *f)
 UNIT_TEST_ON(test_what_they_write_may_be_large, struct fixture *f)
 {
     size_t len = 1024 * 1024;
-    char *large = xcalloc(1, len + 1);
+    CLEANUP_FREE char *large = xcalloc(1, len + 1);
     memset(large, 'x', len);
     conflict_start(f, (struct conflict_limits){.rest_first_ms = LONG_MS, .rest_max_ms = LONG_MS});
     conflict_restore(f, 0, CONFLICT_FREE);
@@ -155,7 +155,6 @@ UNIT_TEST_ON(test_what_they_write_may_be_large, struct fixture *f)
                  &(struct etcd_kv){.key = slice_str(large), .value = slice_str(large)});
     memset(large, 'y', len);
     assert_true(conflict_must_rest(f->conflicts, &f->owners[0]));
-    free(large);
 }
 
 /* Somebody writes below ever new names: how many are remembered is limited. */

@@ -83,7 +83,7 @@ static void old_faults_hold(struct fixture *f, const char *suffix, const char *v
  * Then applies it. */
 static void old_faults_assert_plan(struct fixture *f, const char *owner, const char *want)
 {
-    char *base = xasprintf(DOMAIN_BASE "%s", owner);
+    CLEANUP_FREE char *base = xasprintf(DOMAIN_BASE "%s", owner);
     size_t base_len = strlen(base);
     old_faults_name_owner(f, owner);
     plan_build_nothing(&f->plan);
@@ -91,20 +91,17 @@ static void old_faults_assert_plan(struct fixture *f, const char *owner, const c
     buf_clear(&f->text);
     for (size_t i = 0; i < f->plan.op_count; i++) {
         struct etcd_op op = plan_get(&f->plan, i);
-        char *suffix = xstrndup(op.key.ptr + base_len, op.key.len - base_len);
+        CLEANUP_FREE char *suffix = xstrndup(op.key.ptr + base_len, op.key.len - base_len);
         if (op.kind == ETCD_OP_PUT) {
-            char *value = xstrndup(op.value.ptr, op.value.len);
+            CLEANUP_FREE char *value = xstrndup(op.value.ptr, op.value.len);
             buf_printf(&f->text, "+%s ", suffix);
             old_faults_hold(f, suffix, value);
-            free(value);
         } else {
             buf_printf(&f->text, "-%s ", suffix);
             assert_true(actual_delete(&f->actual, slice_str(suffix)));
         }
-        free(suffix);
     }
     assert_string_equal(buf_cstr(&f->text), want);
-    free(base);
 }
 
 static void old_faults_put_service(struct fixture *f, const char *spec)

@@ -99,7 +99,7 @@ UNIT_TEST(test_beside_svc_and_pod)
     static const char *const one[] = {"default"};
     static const struct ownership_config config = {
         .domain = "cluster.local.", .namespaces = one, .namespace_count = 1};
-    struct ownership o;
+    CLEANUP(ownership_fini) struct ownership o;
     ownership_init(&o, &config);
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         struct slice key = slice_str(rows[i].key);
@@ -107,7 +107,6 @@ UNIT_TEST(test_beside_svc_and_pod)
         assert_int_equal(ownership_has(&o, rows[i].want, key, slice_str("{}")),
                          rows[i].want == KEY_OBJECT);
     }
-    ownership_fini(&o);
 }
 
 #define EC2 TREE "node/internal/ec2/ip-10-0-0-1/"
@@ -200,14 +199,13 @@ UNIT_TEST(test_whom_a_reverse_key_names)
         {"no JSON", ""},
         {"", ""},
     };
-    struct ownership o;
+    CLEANUP(ownership_fini) struct ownership o;
     ownership_init(&o, &all.config);
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         CLEANUP_BUF struct buf id = buf_of(255);
         ownership_owner_object(&o, slice_str(rows[i].value), &id);
         assert_string_equal(buf_cstr(&id), rows[i].want);
     }
-    ownership_fini(&o);
 }
 
 UNIT_TEST(test_some_namespaces)
@@ -308,7 +306,7 @@ UNIT_TEST(test_parts_of_keys)
         {TREE "node//x", "node//x", ""},
         {TREE "node//x/y", "node//x", "/y"},
     };
-    struct ownership o;
+    CLEANUP(ownership_fini) struct ownership o;
     ownership_init(&o, &all.config);
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         struct object_key key = ownership_part(&o, slice_str(rows[i].key));
@@ -317,7 +315,6 @@ UNIT_TEST(test_parts_of_keys)
                     "%s: got %.*s and %.*s", rows[i].key, (int)key.owner.len, key.owner.ptr,
                     (int)key.suffix.len, key.suffix.ptr);
     }
-    ownership_fini(&o);
 }
 
 /* Keys of external names are ours by host and last label, in any zone. */
@@ -345,13 +342,12 @@ UNIT_TEST(test_external_names)
     };
 #undef LEADS
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-        struct ownership o;
+        CLEANUP(ownership_fini) struct ownership o;
         CLEANUP_BUF struct buf id = buf_of(1024);
         ownership_init(&o, &cases[i].scope->config);
         assert_int_equal(ownership_place(&o, slice_str(cases[i].key)), KEY_EXTERNAL);
         ownership_external(&o, slice_str(cases[i].key), slice_str(cases[i].value), &id);
         assert_string_equal(buf_cstr(&id), cases[i].want);
-        ownership_fini(&o);
     }
 }
 
@@ -398,7 +394,7 @@ UNIT_TEST(test_external_zone)
 #undef AT
 #undef LB
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-        struct ownership o;
+        CLEANUP(ownership_fini) struct ownership o;
         CLEANUP_BUF struct buf id = buf_of(1024);
         ownership_init(&o, &(struct ownership_config){.domain = "cluster.local.",
                                                       .namespaces = namespaces,
@@ -411,7 +407,6 @@ UNIT_TEST(test_external_zone)
             strcmp(buf_cstr(&id), cases[i].want) == 0 &&
                 (!id.len || ownership_has(&o, KEY_EXTERNAL, key, value) == cases[i].is_ours),
             "%s %s: got %s", cases[i].key, cases[i].value, buf_cstr(&id));
-        ownership_fini(&o);
     }
 }
 
@@ -446,7 +441,7 @@ UNIT_TEST(test_imports)
                                                    .import_domain = "clusterset.local.",
                                                    .namespaces = namespaces,
                                                    .namespace_count = 2};
-    struct ownership o;
+    CLEANUP(ownership_fini) struct ownership o;
     CLEANUP_BUF struct buf base = buf_of(1024);
     ownership_init(&o, &config);
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
@@ -464,7 +459,6 @@ UNIT_TEST(test_imports)
             assert_true(ownership_has(&o, rows[i].place, key, slice_str("{}")));
         }
     }
-    ownership_fini(&o);
 }
 
 UNIT_TEST(test_reverse_keys_of_imports)

@@ -24,9 +24,8 @@ static void add_desired(struct desired *desired, const char *text)
 {
     struct slice suffix, value;
     while (plan_next_word(&text, &suffix, &value)) {
-        char *key = xasprintf(BASE "%.*s", (int)suffix.len, suffix.ptr);
+        CLEANUP_FREE char *key = xasprintf(BASE "%.*s", (int)suffix.len, suffix.ptr);
         desired_add(desired, slice_str(key), value);
-        free(key);
     }
     desired_seal(desired);
 }
@@ -78,8 +77,7 @@ static char *plan_text(const struct plan *plan)
         }
         buf_append_char(&text, ' ');
     }
-    char *result = xstrdup(buf_cstr(&text));
-    return result;
+    return xstrdup(buf_cstr(&text));
 }
 
 UNIT_TEST(test_differences)
@@ -101,27 +99,23 @@ UNIT_TEST(test_differences)
         {"prefixes are not equal", "/ab=1", "/a=1 /abc=1", "+/ab=1 -/a -/abc "},
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-        struct desired desired;
-        struct actual_keys actual = {.keys = NULL};
-        struct plan plan;
+        CLEANUP(desired_fini) struct desired desired;
+        CLEANUP(actual_fini) struct actual_keys actual = {.keys = NULL};
+        CLEANUP(plan_fini) struct plan plan;
         desired_init(&desired);
         plan_init(&plan);
         add_desired(&desired, cases[i].desired);
         add_actual(&actual, cases[i].actual);
         plan_build(&desired, &actual, &plan);
-        char *got = plan_text(&plan);
+        CLEANUP_FREE char *got = plan_text(&plan);
         assert_that(strcmp(got, cases[i].want) == 0, "%s: got `%s`, want `%s`", cases[i].name, got,
                     cases[i].want);
-        free(got);
-        plan_fini(&plan);
-        actual_fini(&actual);
-        desired_fini(&desired);
     }
 }
 
 UNIT_TEST(test_actual_keys)
 {
-    struct actual_keys actual = {.keys = NULL};
+    CLEANUP(actual_fini) struct actual_keys actual = {.keys = NULL};
     assert_true(reconcile_plan_put(&actual, slice_str("/b"), "1", 1));
     assert_true(reconcile_plan_put(&actual, slice_str("/a"), "1", 1));
     assert_true(reconcile_plan_put(&actual, slice_of("/a\0b", 4), "1", 1));
@@ -136,7 +130,6 @@ UNIT_TEST(test_actual_keys)
     assert_false(actual_delete(&actual, slice_str("/a")));
     assert_true(actual_delete(&actual, slice_str("/b")));
     assert_int_equal(actual.count, 0);
-    actual_fini(&actual);
 }
 
 /* Deleted one by one, put back one by one, from either end: the rest is always right, and nothing
@@ -144,7 +137,7 @@ UNIT_TEST(test_actual_keys)
 UNIT_TEST(test_many_deletes)
 {
     enum { KEYS = 100000 };
-    struct actual_keys actual = {.keys = NULL};
+    CLEANUP(actual_fini) struct actual_keys actual = {.keys = NULL};
     char suffix[16];
     for (int i = 0; i < KEYS; i++) {
         (void)snprintf(suffix, sizeof(suffix), "/%06d", i);
@@ -169,14 +162,13 @@ UNIT_TEST(test_many_deletes)
     assert_int_equal(seen, (KEYS + 2) / 3);
     assert_in_range(actual.used, actual.count, 2 * actual.count + 32);
     assert_int_equal(actual_sweep(&actual, 2), seen);
-    actual_fini(&actual);
 }
 
 /* An operation carries its key's last revision: the transaction depends on it. */
 /* A Service whose key is replaced again and again, a hundred times here, takes no more memory. */
 UNIT_TEST(test_replaced_keys_leave_nothing)
 {
-    struct actual_keys actual = {.keys = NULL};
+    CLEANUP(actual_fini) struct actual_keys actual = {.keys = NULL};
     for (int i = 0; i < 100; i++) {
         char *suffix = xasprintf("/%d", i), *last = xasprintf("/%d", i - 1);
         assert_true(reconcile_plan_put(&actual, slice_str(suffix), "x", 1));
@@ -186,14 +178,13 @@ UNIT_TEST(test_replaced_keys_leave_nothing)
         free(suffix);
         free(last);
     }
-    actual_fini(&actual);
 }
 
 UNIT_TEST(test_operations_know_the_revision)
 {
-    struct desired desired;
-    struct actual_keys actual = {.keys = NULL};
-    struct plan plan;
+    CLEANUP(desired_fini) struct desired desired;
+    CLEANUP(actual_fini) struct actual_keys actual = {.keys = NULL};
+    CLEANUP(plan_fini) struct plan plan;
     desired_init(&desired);
     plan_init(&plan);
     add_desired(&desired, "/a=1 /b=2 /c=3");
@@ -205,61 +196,50 @@ UNIT_TEST(test_operations_know_the_revision)
     assert_int_equal(plan.ops[1].revision, 77);
     assert_int_equal(plan.ops[2].revision, 0);
     assert_int_equal(plan.ops[3].revision, 78);
-    plan_fini(&plan);
-    actual_fini(&actual);
-    desired_fini(&desired);
 }
 
 /* Foreign keys are overwritten if in the way, but never deleted. */
 UNIT_TEST(test_keys_of_others_are_left)
 {
-    struct desired desired;
-    struct actual_keys actual = {.keys = NULL};
-    struct plan plan;
+    CLEANUP(desired_fini) struct desired desired;
+    CLEANUP(actual_fini) struct actual_keys actual = {.keys = NULL};
+    CLEANUP(plan_fini) struct plan plan;
     desired_init(&desired);
     plan_init(&plan);
     add_desired(&desired, "/a=1");
     actual_put(&actual, slice_str("/a"), &(struct actual_value){1, 5, 1, false, false, 0});
     actual_put(&actual, slice_str("/b"), &(struct actual_value){1, 6, 1, false, false, 0});
     plan_build(&desired, &actual, &plan);
-    char *text = plan_text(&plan);
+    CLEANUP_FREE char *text = plan_text(&plan);
     assert_string_equal(text, "+/a=1 ");
-    free(text);
-    plan_fini(&plan);
-    actual_fini(&actual);
-    desired_fini(&desired);
 }
 
 /* ---- Transactions ---- */
 
 static void fill_plan(struct plan *plan, size_t puts, size_t deletes, size_t value_len)
 {
-    struct desired desired;
-    struct actual_keys actual = {.keys = NULL};
-    char *value = xcalloc(1, value_len + 1);
+    CLEANUP(desired_fini) struct desired desired;
+    CLEANUP(actual_fini) struct actual_keys actual = {.keys = NULL};
+    CLEANUP_FREE char *value = xcalloc(1, value_len + 1);
     memset(value, 'v', value_len);
     desired_init(&desired);
     for (size_t i = 0; i < puts + deletes; i++) {
-        char *key = xasprintf(BASE "/%c%06zu", i < puts ? 'p' : 'd', i);
+        CLEANUP_FREE char *key = xasprintf(BASE "/%c%06zu", i < puts ? 'p' : 'd', i);
         if (i < puts) {
             desired_add(&desired, slice_str(key), slice_str(value));
         } else {
             reconcile_plan_put(&actual, slice_str(key + strlen(BASE)), "x", 1);
         }
-        free(key);
     }
     desired_seal(&desired);
     plan_build(&desired, &actual, plan);
     assert_int_equal(plan->op_count, puts + deletes);
-    actual_fini(&actual);
-    desired_fini(&desired);
-    free(value);
 }
 
 UNIT_TEST(test_whole_plans_while_they_fit)
 {
-    struct plan plan;
-    struct plan_batch batch;
+    CLEANUP(plan_fini) struct plan plan;
+    CLEANUP(plan_batch_fini) struct plan_batch batch;
     struct etcd_op ops[ETCD_TXN_OPS_MAX];
     size_t from = 0;
     plan_init(&plan);
@@ -284,14 +264,12 @@ UNIT_TEST(test_whole_plans_while_they_fit)
     plan_batch_clear(&batch);
     assert_int_equal(plan_batch_add(&batch, &plan, &from), PLAN_FITS_WHOLE);
     assert_int_equal(plan_batch_ops(&batch, ops), 1);
-    plan_batch_fini(&batch);
-    plan_fini(&plan);
 }
 
 UNIT_TEST(test_larger_than_a_transaction)
 {
-    struct plan plan;
-    struct plan_batch batch;
+    CLEANUP(plan_fini) struct plan plan;
+    CLEANUP(plan_batch_fini) struct plan_batch batch;
     struct etcd_op ops[ETCD_TXN_OPS_MAX];
     size_t from = 0;
     plan_init(&plan);
@@ -309,14 +287,12 @@ UNIT_TEST(test_larger_than_a_transaction)
     assert_int_equal(plan_batch_add(&batch, &plan, &from), PLAN_FITS_WHOLE);
     assert_int_equal(plan_batch_ops(&batch, ops), 4);
     assert_int_equal(batch.plan.put_count, 0);
-    plan_batch_fini(&batch);
-    plan_fini(&plan);
 }
 
 UNIT_TEST(test_bytes_limit)
 {
-    struct plan plan;
-    struct plan_batch batch;
+    CLEANUP(plan_fini) struct plan plan;
+    CLEANUP(plan_batch_fini) struct plan_batch batch;
     struct etcd_op ops[ETCD_TXN_OPS_MAX];
     size_t from = 0, total = 0;
     plan_init(&plan);
@@ -342,6 +318,4 @@ UNIT_TEST(test_bytes_limit)
     assert_int_equal(from, 1);
     plan_batch_clear(&batch);
     assert_int_equal(plan_batch_add(&batch, &plan, &from), PLAN_FITS_WHOLE);
-    plan_batch_fini(&batch);
-    plan_fini(&plan);
 }

@@ -115,7 +115,7 @@ UNIT_FIXTURE(struct fault_bed, fault_bed_set_up, fault_bed_tear_down)
 static void fault_bed_plan(struct fault_bed *b, const char *id)
 {
     struct owner *owner;
-    struct plan plan;
+    CLEANUP(plan_fini) struct plan plan;
     while ((owner = owner_groups_next_due(b->owners->groups))) {
         (void)claim_whole(&b->planner, owner);
         owner_groups_end_due(b->owners->groups, owner);
@@ -124,7 +124,6 @@ static void fault_bed_plan(struct fault_bed *b, const char *id)
     plan_init(&plan);
     struct planned planned = plan_owner_whole(&b->planner, owner, &plan);
     planner_tell_planned(&b->planner, owner, &planned);
-    plan_fini(&plan);
 }
 
 static const char *fault_kind_name(enum kube_kind kind)
@@ -171,12 +170,12 @@ static void fault_bed_put(struct fault_bed *b, const char *ns, const char *name,
 static void fault_bed_put_aliased(struct fault_bed *b, const char *ns, const char *name,
                                   const char *aliases)
 {
-    char *text = xasprintf("{'metadata':{'namespace':'%s','name':'%s','resourceVersion':'1',"
-                           "'annotations':{'dns.kube2sky/aliases':%s}},"
-                           "'spec':{'clusterIP':'None'}}",
-                           ns, name, aliases);
+    CLEANUP_FREE char *text =
+        xasprintf("{'metadata':{'namespace':'%s','name':'%s','resourceVersion':'1',"
+                  "'annotations':{'dns.kube2sky/aliases':%s}},"
+                  "'spec':{'clusterIP':'None'}}",
+                  ns, name, aliases);
     inventory_upsert(b->inventory, object_from(KUBE_SERVICE, text));
-    free(text);
 }
 
 /* A Service with so many ports, each a key or two. */

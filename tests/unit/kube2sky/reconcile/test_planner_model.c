@@ -64,11 +64,10 @@ static void planner_model_add_line(struct lines *lines, char *line)
 
 static char *planner_model_value_of(const char *host, unsigned port)
 {
-    char *with_port = port ? xasprintf(",\"port\":%u", port) : xstrdup("");
+    CLEANUP_FREE char *with_port = port ? xasprintf(",\"port\":%u", port) : xstrdup("");
     char *value =
         xasprintf("{\"host\":\"%s\"%s,\"priority\":10,\"weight\":10,\"ttl\":30,\"targetstrip\":0}",
                   host, with_port);
-    free(with_port);
     return value;
 }
 
@@ -76,9 +75,8 @@ static char *planner_model_value_of(const char *host, unsigned port)
 static void planner_model_expect(struct lines *lines, unsigned name, const char *below,
                                  const char *host, unsigned port)
 {
-    char *value = planner_model_value_of(host, port);
+    CLEANUP_FREE char *value = planner_model_value_of(host, port);
     planner_model_add_line(lines, xasprintf(PREFIX "svc/ns/n%u/%s %s\n", name, below, value));
-    free(value);
 }
 
 static void expect_cluster_ip(struct lines *lines, unsigned name, const struct model *m)
@@ -86,14 +84,12 @@ static void expect_cluster_ip(struct lines *lines, unsigned name, const struct m
     char label[9];
     char *ip = xasprintf("10.0.0.%u", m->ip), *value = planner_model_value_of(ip, 0);
     record_label(slice_str(value), label);
-    char *below = xasprintf("_tcp/_http/%s", label);
-    char *host = xasprintf("n%u.ns.svc.cluster.local.", name);
+    CLEANUP_FREE char *below = xasprintf("_tcp/_http/%s", label);
+    CLEANUP_FREE char *host = xasprintf("n%u.ns.svc.cluster.local.", name);
     planner_model_expect(lines, name, label, ip, 0);
     if (m->port) {
         planner_model_expect(lines, name, below, host, m->port);
     }
-    free(host);
-    free(below);
     free(value);
     free(ip);
 }
@@ -105,18 +101,14 @@ static void expect_endpoint(struct lines *lines, unsigned name, const struct mod
     record_label(slice_str(value), hash);
     bool is_shared = m->is_named && m->ready >> (i ^ 1) & 1;
     bool is_first = !is_shared || i % 2 == 0;
-    char *label = m->is_named ? xasprintf("e%u", i / 2) : xstrdup(hash);
-    char *own = is_shared ? xasprintf("%s/%s", label, hash) : xstrdup(label);
-    char *below = xasprintf("_tcp/_http/%s", label);
-    char *host = xasprintf("%s.n%u.ns.svc.cluster.local.", label, name);
+    CLEANUP_FREE char *label = m->is_named ? xasprintf("e%u", i / 2) : xstrdup(hash);
+    CLEANUP_FREE char *own = is_shared ? xasprintf("%s/%s", label, hash) : xstrdup(label);
+    CLEANUP_FREE char *below = xasprintf("_tcp/_http/%s", label);
+    CLEANUP_FREE char *host = xasprintf("%s.n%u.ns.svc.cluster.local.", label, name);
     planner_model_expect(lines, name, own, ip, 0);
     if (is_first && m->port) {
         planner_model_expect(lines, name, below, host, m->port);
     }
-    free(host);
-    free(below);
-    free(own);
-    free(label);
     free(value);
     free(ip);
 }
@@ -142,10 +134,9 @@ static void claim_endpoint(struct best *best, unsigned name, const struct model 
     char hash[9];
     char *ip = xasprintf("10.1.0.%u", i), *value = planner_model_value_of(ip, 0);
     record_label(slice_str(value), hash);
-    char *label = m->is_named ? xasprintf("e%u", i / 2) : xstrdup(hash);
+    CLEANUP_FREE char *label = m->is_named ? xasprintf("e%u", i / 2) : xstrdup(hash);
     planner_model_claim(best, m->is_named ? 1 : 2,
                         xasprintf("%s.n%u.ns.svc.cluster.local.", label, name));
-    free(label);
     free(value);
     free(ip);
 }
@@ -156,10 +147,9 @@ static void add_reverse_line(struct lines *lines, const char *below, unsigned nu
                              struct best *best)
 {
     if (best->host) {
-        char *value = planner_model_value_of(best->host, 0);
+        CLEANUP_FREE char *value = planner_model_value_of(best->host, 0);
         planner_model_add_line(
             lines, xasprintf("/skydns/arpa/in-addr/10/%s/0/%u %s\n", below, number, value));
-        free(value);
         free(best->host);
     }
 }
@@ -212,8 +202,7 @@ static char *expected_store(const struct world *w)
         buf_append_str(&text, lines.items[i]);
         free(lines.items[i]);
     }
-    char *result = xstrdup(buf_cstr(&text));
-    return result;
+    return xstrdup(buf_cstr(&text));
 }
 
 /* ---- The store, and the code under test ---- */
@@ -334,16 +323,14 @@ static size_t planner_model_apply_dirty(struct world *w)
 static struct kube_object *planner_model_service_of(const struct world *w, unsigned number)
 {
     const struct model *m = &w->models[number];
-    char *ip = m->ip ? xasprintf("10.0.0.%u", m->ip) : xstrdup("None");
-    char *port = m->port
-                     ? xasprintf(",'ports':[{'name':'http','port':%u,'protocol':'TCP'}]", m->port)
-                     : xstrdup("");
+    CLEANUP_FREE char *ip = m->ip ? xasprintf("10.0.0.%u", m->ip) : xstrdup("None");
+    CLEANUP_FREE char *port =
+        m->port ? xasprintf(",'ports':[{'name':'http','port':%u,'protocol':'TCP'}]", m->port)
+                : xstrdup("");
     char *spec = xasprintf("'clusterIP':'%s'%s", ip, port), *name = xasprintf("n%u", number);
     struct kube_object *object = service_from("ns", name, spec);
     free(name);
     free(spec);
-    free(port);
-    free(ip);
     return object;
 }
 
@@ -360,16 +347,13 @@ static struct kube_object *endpoints_of(const struct world *w, unsigned number)
         }
         buf_append_char(list, '}');
     }
-    char *ports =
+    CLEANUP_FREE char *ports =
         m->port ? xasprintf("{'name':'http','port':%u,'protocol':'TCP'}", m->port) : xstrdup("");
-    char *subset = xasprintf("{'addresses':[%s],'notReadyAddresses':[%s],'ports':[%s]}",
-                             buf_cstr(&ready), buf_cstr(&not_ready), ports);
-    char *name = xasprintf("n%u", number);
-    struct kube_object *object = endpoints_from("ns", name, subset);
-    free(name);
-    free(subset);
-    free(ports);
-    return object;
+    CLEANUP_FREE char *subset =
+        xasprintf("{'addresses':[%s],'notReadyAddresses':[%s],'ports':[%s]}", buf_cstr(&ready),
+                  buf_cstr(&not_ready), ports);
+    CLEANUP_FREE char *name = xasprintf("n%u", number);
+    return endpoints_from("ns", name, subset);
 }
 
 /* The service's port and its endpoints' are one number here, so both are reported. */
@@ -416,7 +400,7 @@ static void change_object(struct world *w, unsigned number)
 static void remove_object(struct world *w, unsigned number)
 {
     struct model *m = &w->models[number];
-    char *name = xasprintf("n%u", number);
+    CLEANUP_FREE char *name = xasprintf("n%u", number);
     if (random_below(2)) {
         m->has_service = false;
         inventory_remove(w->inventory, KUBE_SERVICE, "ns", name);
@@ -424,7 +408,6 @@ static void remove_object(struct world *w, unsigned number)
         m->has_endpoints = false;
         inventory_remove(w->inventory, KUBE_ENDPOINTS, "ns", name);
     }
-    free(name);
 }
 
 /* Relists both kinds, the first attempt at each cut off; some objects vanished unseen. */
@@ -450,16 +433,14 @@ static void planner_model_relist(struct world *w)
 /* Another writer puts a key below an owner, or deletes one. */
 static void planner_model_meddle(struct world *w, unsigned number)
 {
-    char *id = xasprintf("svc/ns/n%u", number);
-    char *key = xasprintf(PREFIX "%s/c88f1059", id);
+    CLEANUP_FREE char *id = xasprintf("svc/ns/n%u", number);
+    CLEANUP_FREE char *key = xasprintf(PREFIX "%s/c88f1059", id);
     if (random_below(2)) {
         store_put(w, slice_str(key), slice_str("{}"));
     } else {
         store_delete(w, slice_str(key));
     }
     planner_model_mark_dirty(w, slice_str(id));
-    free(key);
-    free(id);
 }
 
 static void mark_reverse_dirty(struct world *w, const char *key)
@@ -473,7 +454,7 @@ static void mark_reverse_dirty(struct world *w, const char *key)
 static void meddle_with_reverse(struct world *w)
 {
     unsigned number = random_below(ENDPOINTS);
-    char *key = xasprintf("/skydns/arpa/in-addr/10/1/0/%u", number);
+    CLEANUP_FREE char *key = xasprintf("/skydns/arpa/in-addr/10/1/0/%u", number);
     char *value = NULL;
     switch (random_below(3)) {
     case 0:
@@ -495,7 +476,6 @@ static void meddle_with_reverse(struct world *w)
     }
     mark_reverse_dirty(w, key);
     free(value);
-    free(key);
 }
 
 static size_t count_missing(const char *from, const char *in)
@@ -503,9 +483,8 @@ static size_t count_missing(const char *from, const char *in)
     size_t missing = 0;
     while (*from) {
         size_t n = strcspn(from, "\n") + 1;
-        char *line = xstrndup(from, n);
+        CLEANUP_FREE char *line = xstrndup(from, n);
         missing += strstr(in, line) == NULL;
-        free(line);
         from += n;
     }
     return missing;
@@ -518,10 +497,9 @@ static size_t planner_model_difference(const char *before, const char *want)
     size_t puts = count_missing(want, before), gone = 0;
     while (*before) {
         size_t n = strcspn(before, " ") + 1;
-        char *key = xstrndup(before, n);
+        CLEANUP_FREE char *key = xstrndup(before, n);
         const char *there = strstr(want, key);
         gone += there == NULL || (there != want && there[-1] != '\n');
-        free(key);
         before += strcspn(before, "\n") + 1;
     }
     return puts + gone;
@@ -529,14 +507,12 @@ static size_t planner_model_difference(const char *before, const char *want)
 
 static void planner_model_check(struct world *w, unsigned step)
 {
-    char *want = expected_store(w);
+    CLEANUP_FREE char *want = expected_store(w);
     assert_that(strcmp(buf_cstr(&w->store), want) == 0, "step %u: got\n%swant\n%s", step,
                 buf_cstr(&w->store), want);
-    free(want);
     for (unsigned i = 0; i < NAMES; i++) {
-        char *id = xasprintf("svc/ns/n%u", i);
+        CLEANUP_FREE char *id = xasprintf("svc/ns/n%u", i);
         assert_int_equal(apply_owner(w, id), 0);
-        free(id);
     }
 }
 
@@ -599,9 +575,8 @@ UNIT_TEST(test_random_sequences)
     for (unsigned step = 0; step < STEPS; step++) {
         bool is_single = planner_model_take_step(&w);
         fill_endpoints_if_wanted(&w);
-        char *want = expected_store(&w);
+        CLEANUP_FREE char *want = expected_store(&w);
         size_t most = planner_model_difference(buf_cstr(&w.store), want);
-        free(want);
         size_t done = planner_model_apply_dirty(&w);
         assert_that(!is_single || done <= most, "step %u: %zu operations for %zu differences", step,
                     done, most);

@@ -73,27 +73,25 @@ UNIT_FIXTURE(struct fixture, planner_reverse_set_up, planner_reverse_tear_down)
 static void planner_reverse_put_headless(struct fixture *f, const char *ns, const char *name,
                                          const char *hostname)
 {
-    char *subsets = xasprintf(ONE_ADDRESS, hostname);
+    CLEANUP_FREE char *subsets = xasprintf(ONE_ADDRESS, hostname);
     inventory_upsert(f->inventory, service_from(ns, name, HEADLESS));
     inventory_upsert(f->inventory, endpoints_from(ns, name, subsets));
-    free(subsets);
 }
 
 /* In etcd. */
 static void planner_reverse_put_reverse(struct fixture *f, const char *below, const char *host)
 {
-    char *key = xasprintf(ARPA "%s", below);
-    char *value = xasprintf("{\"host\":\"%s.svc.cluster.local.\",\"priority\":10,\"weight\":10,"
-                            "\"ttl\":30,\"targetstrip\":0}",
-                            host);
+    CLEANUP_FREE char *key = xasprintf(ARPA "%s", below);
+    CLEANUP_FREE char *value =
+        xasprintf("{\"host\":\"%s.svc.cluster.local.\",\"priority\":10,\"weight\":10,"
+                  "\"ttl\":30,\"targetstrip\":0}",
+                  host);
     const struct actual_value there = {
         .hash = actual_value_hash(slice_str(value)), .revision = 7, .is_ours = true};
     CLEANUP_BUF struct buf owner_object = buf_of(DNAME_MAX);
     ownership_owner_object(&f->ownership, slice_str(value), &owner_object);
     (void)reverse_keys_put(f->reverse_keys, slice_str(key), &there, buf_slice(&owner_object));
     (void)planner_decide_reverse(&f->planner, slice_str(key));
-    free(value);
-    free(key);
 }
 
 /* Into f->plan, after all claims that are due. */

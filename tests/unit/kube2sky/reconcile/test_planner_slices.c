@@ -213,25 +213,23 @@ static void change_slice(struct world *w)
 static void planner_slices_check(struct world *w, unsigned step)
 {
     for (unsigned i = 0; i < SERVICES; i++) {
-        char *id = xasprintf("svc/default/web%u", i);
+        CLEANUP_FREE char *id = xasprintf("svc/default/web%u", i);
         struct owner *owner = owners_get(w->owners, slice_str(id));
         size_t ops;
         (void)claim_whole(&w->planner, owner);
         bool has_touched = owner->touched != NULL;
         (void)plan_and_apply(w, owner, &ops);
         assert_that(!has_touched && ops <= 0, "step %u, %s: %zu operations", step, id, ops);
-        free(id);
     }
 }
 
 static void check_random_changes(enum endpoint_names endpoint_names)
 {
-    struct world w;
+    CLEANUP(planner_slices_fini) struct world w;
     planner_slices_init(&w, endpoint_names);
     for (unsigned i = 0; i < SERVICES; i++) {
-        char *name = xasprintf("web%u", i);
+        CLEANUP_FREE char *name = xasprintf("web%u", i);
         inventory_upsert(w.inventory, service_from("default", name, "'clusterIP':'None'"));
-        free(name);
     }
     for (unsigned step = 0; step < STEPS; step++) {
         change_slice(&w);
@@ -240,7 +238,6 @@ static void check_random_changes(enum endpoint_names endpoint_names)
     }
     print_message("%u of %d changes planned by themselves\n", w.alone, STEPS);
     assert_in_range(w.alone, STEPS / 10, STEPS);
-    planner_slices_fini(&w);
 }
 
 UNIT_TEST(test_random_changes)
@@ -259,7 +256,7 @@ enum { LARGE_SLICES = 50, LARGE_ENDPOINTS = 100 };
 /* Its first endpoints are not ready. */
 static void put_large_slice(struct world *w, int number, int unready)
 {
-    char *name = xasprintf("large-%d", number);
+    CLEANUP_FREE char *name = xasprintf("large-%d", number);
     CLEANUP_BUF struct buf rest = buf_of(1 << 20);
     buf_append_str(&rest,
                    "'addressType':'IPv4','ports':[{'name':'web','port':80,'protocol':'TCP'}],"
@@ -270,7 +267,6 @@ static void put_large_slice(struct world *w, int number, int unready)
     }
     buf_append_char(&rest, ']');
     inventory_upsert(w->inventory, slice_from("default", name, "large", buf_cstr(&rest)));
-    free(name);
 }
 
 UNIT_TEST_ON(test_one_endpoint_of_5000, struct world *w)

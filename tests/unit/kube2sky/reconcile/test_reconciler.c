@@ -29,15 +29,15 @@ UNIT_TEST_ON(test_writes_what_is_missing_and_removes_orphans, struct fixture *f)
     inventory_list_begin(f->inventory, KUBE_ENDPOINTS);
     inventory_list_end(f->inventory, KUBE_ENDPOINTS);
     wait_synced(f);
-    char *want = xasprintf("dns/ns/a {}\n"
-                           "svc {}\n" KUBERNETES "svc/default/web/19ccb11 " IP(
-                               "10.0.0.9") "\nsvc/default/web/_tcp/_http/19ccb11 "
-                                           "{\"host\":\"web.default.svc.%s\",\"port\":80" TAIL "\n"
-                                           "svcx/default/web {}\n"
-                                           "x {}\n",
-                           f->domain);
+    CLEANUP_FREE char *want =
+        xasprintf("dns/ns/a {}\n"
+                  "svc {}\n" KUBERNETES "svc/default/web/19ccb11 " IP(
+                      "10.0.0.9") "\nsvc/default/web/_tcp/_http/19ccb11 "
+                                  "{\"host\":\"web.default.svc.%s\",\"port\":80" TAIL "\n"
+                                  "svcx/default/web {}\n"
+                                  "x {}\n",
+                  f->domain);
     assert_tree(f, want);
-    free(want);
     assert_counts(f, 2, 4);
     assert_int_equal(reconciler_get_stats(f->reconciler).desired, 3);
 }
@@ -45,11 +45,10 @@ UNIT_TEST_ON(test_writes_what_is_missing_and_removes_orphans, struct fixture *f)
 /* Without the tree before its keys. */
 static void assert_preview(struct fixture *f, const char *owner, const char *want)
 {
-    char *full = xasprintf("? %s%s", f->tree, want + strlen("? "));
+    CLEANUP_FREE char *full = xasprintf("? %s%s", f->tree, want + strlen("? "));
     CLEANUP_BUF struct buf out = buf_of(1 << 20);
     reconciler_preview(f->reconciler, slice_str(owner), &out);
     assert_string_equal(buf_cstr(&out), full);
-    free(full);
 }
 
 UNIT_TEST_ON(test_deletes_nothing_before_everything_is_listed, struct fixture *f)
@@ -170,7 +169,7 @@ enum { LARGE_SERVICES = 6, LARGE_ENDPOINTS = 4000 };
 static void change_large_services(struct fixture *f, int count, bool exist)
 {
     for (int i = 0; i < count; i++) {
-        char *name = xasprintf("large-%d", i);
+        CLEANUP_FREE char *name = xasprintf("large-%d", i);
         if (exist) {
             put_endpoints_of(f, name, 10 + i, LARGE_ENDPOINTS);
             inventory_upsert(f->inventory, service_from("default", name, "'clusterIP':'None'"));
@@ -178,7 +177,6 @@ static void change_large_services(struct fixture *f, int count, bool exist)
             inventory_remove(f->inventory, KUBE_SERVICE, "default", name);
             inventory_remove(f->inventory, KUBE_ENDPOINTS, "default", name);
         }
-        free(name);
     }
     wait_drained(f);
 }
@@ -314,7 +312,7 @@ UNIT_TEST_ON(test_an_object_that_goes_while_its_transaction_is_away, struct fixt
  * and the reply has a revision that our mirror never sees. */
 UNIT_TEST_ON(test_deletes_of_what_is_gone_already, struct fixture *f)
 {
-    struct fixture other;
+    CLEANUP(end_other) struct fixture other;
     start_other(f, &other);
     synced_with_kubernetes(f);
     put_service(f, "web", "10.0.0.9");
@@ -327,13 +325,12 @@ UNIT_TEST_ON(test_deletes_of_what_is_gone_already, struct fixture *f)
     put_service(f, "web", "10.0.0.9");
     wait_drained(f);
     assert_tree(f, KUBERNETES "svc/default/web/19ccb11 " IP("10.0.0.9") "\nx {}\n");
-    end_other(&other);
 }
 
 /* One before our transaction, one after it; we learn of both while it is in flight. */
 UNIT_TEST_ON(test_keys_that_others_add_while_a_transaction_is_away, struct fixture *f)
 {
-    struct fixture other;
+    CLEANUP(end_other) struct fixture other;
     start_other(f, &other);
     synced_with_kubernetes(f);
     put(&other, "svc/default/web/before", "{}");
@@ -345,12 +342,11 @@ UNIT_TEST_ON(test_keys_that_others_add_while_a_transaction_is_away, struct fixtu
     wait_drained(f);
     assert_tree(f, KUBERNETES "svc/default/web/19ccb11 " IP("10.0.0.9") "\n");
     assert_counts(f, 2, 2);
-    end_other(&other);
 }
 
 UNIT_TEST_ON(test_what_others_did_before_the_history_was_dropped, struct fixture *f)
 {
-    struct fixture other;
+    CLEANUP(end_other) struct fixture other;
     start_other(f, &other);
     start_reconciler(f);
     list_web(f);
@@ -372,7 +368,6 @@ UNIT_TEST_ON(test_what_others_did_before_the_history_was_dropped, struct fixture
     assert_non_null(strstr(buf_cstr(&tree.text), KUBERNETES));
     assert_non_null(strstr(buf_cstr(&tree.text), "svc/default/web/19ccb11 " IP("10.0.0.9") "\n"));
     buf_fini(&tree.text);
-    end_other(&other);
 }
 
 /* Readiness does not wait for it. */
@@ -462,14 +457,13 @@ enum { SERVICES = 40, CHANGES = 3000 };
 static void append_expected(struct fixture *f, int number, uint32_t host, struct buf *out)
 {
     char label[9];
-    char *spoken = xasprintf("10.9.%u.%u", host / 256, host % 256);
+    CLEANUP_FREE char *spoken = xasprintf("10.9.%u.%u", host / 256, host % 256);
     struct record record = {.host = slice_str(spoken), .priority = 10, .weight = 10, .ttl_s = 30};
     CLEANUP_BUF struct buf value = buf_of(1024);
     record_to_json(&record, &value);
     buf_printf(out, "svc/default/s%02d/%s ", number, record_label(buf_slice(&value), label));
     buf_append_slice(out, buf_slice(&value));
     buf_append_char(out, '\n');
-    free(spoken);
 }
 
 UNIT_TEST_ON(test_many_changes_without_waiting, struct fixture *f)
@@ -479,17 +473,16 @@ UNIT_TEST_ON(test_many_changes_without_waiting, struct fixture *f)
     synced_with_kubernetes(f);
     for (int i = 0; i < CHANGES; i++) {
         int number = (int)(random_below(SERVICES));
-        char *name = xasprintf("s%02d", number);
+        CLEANUP_FREE char *name = xasprintf("s%02d", number);
         if (hosts[number] && random_below(3) == 0) {
             hosts[number] = 0;
             inventory_remove(f->inventory, KUBE_SERVICE, "default", name);
         } else {
             hosts[number] = 1 + random_below(60000);
-            char *ip = xasprintf("10.9.%u.%u", hosts[number] / 256, hosts[number] % 256);
+            CLEANUP_FREE char *ip =
+                xasprintf("10.9.%u.%u", hosts[number] / 256, hosts[number] % 256);
             put_service(f, name, ip);
-            free(ip);
         }
-        free(name);
         if (random_below(2)) {
             ev_run(f->loop, EVRUN_NOWAIT);
         }

@@ -25,12 +25,11 @@ static void start_keys(struct fixture *f, bool nodes, bool visible)
 static void reconciler_clients_put_pod(struct fixture *f, const char *ns, const char *name,
                                        bool is_on_host, const char *ip)
 {
-    char *status = xasprintf("'phase':'Running','podIP':'%s'", ip);
+    CLEANUP_FREE char *status = xasprintf("'phase':'Running','podIP':'%s'", ip);
     struct kube_object *pod = pod_from(ns, name, status);
     pod->pod.is_on_host_network = is_on_host;
     client_keys_upsert(f->client_keys, pod);
     inventory_upsert(f->inventory, pod);
-    free(status);
 }
 
 static void reconciler_clients_remove_pod(struct fixture *f, const char *ns, const char *name)
@@ -122,17 +121,14 @@ static void assert_beside(struct fixture *f, const char *want)
 
 static int64_t put_beside(struct fixture *f, const char *below, const char *value)
 {
-    char *key = etcd_writer_key(slice_str(f->domain), below);
-    int64_t revision = sync_put(f->loop, f->etcd, key, slice_str(value));
-    free(key);
-    return revision;
+    CLEANUP_FREE char *key = etcd_writer_key(slice_str(f->domain), below);
+    return sync_put(f->loop, f->etcd, key, slice_str(value));
 }
 
 static void del_beside(struct fixture *f, const char *below)
 {
-    char *key = etcd_writer_key(slice_str(f->domain), below);
+    CLEANUP_FREE char *key = etcd_writer_key(slice_str(f->domain), below);
     sync_del(f->loop, f->etcd, key);
-    free(key);
 }
 
 /* ---- Waiting ---- */
@@ -262,12 +258,11 @@ static void start_client_records(struct fixture *f)
 static void put_placed_pod(struct fixture *f, const char *ns, const char *name, const char *node,
                            const char *ip)
 {
-    char *status = xasprintf("'phase':'Running','podIP':'%s'", ip);
+    CLEANUP_FREE char *status = xasprintf("'phase':'Running','podIP':'%s'", ip);
     struct kube_object *pod = pod_from(ns, name, status);
     pod->pod.node = node; /* lasts as long as the test */
     client_keys_upsert(f->client_keys, pod);
     inventory_upsert(f->inventory, pod);
-    free(status);
 }
 
 static void put_zone(struct fixture *f, const char *node, const char *zone)

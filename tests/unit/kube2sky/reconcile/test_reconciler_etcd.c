@@ -128,11 +128,11 @@ static bool is_store_key_read(const void *data)
 static struct store_key read_store_key(struct fixture *f)
 {
     struct store_key key = {.is_read = false};
-    char *name = xasprintf("/kube2sky/%.*s/store", (int)strlen(f->domain) - 1, f->domain);
+    CLEANUP_FREE char *name =
+        xasprintf("/kube2sky/%.*s/store", (int)strlen(f->domain) - 1, f->domain);
     const struct etcd_range range = {.key = slice_str(name)};
     etcd_range(f->etcd, &range, on_store_key, &key);
     loop_until(f->loop, is_store_key_read, &key);
-    free(name);
     return key;
 }
 

@@ -25,9 +25,8 @@ static void put_large_service(struct fixture *f, const char *name, int net, int 
 static void put_large_services(struct fixture *f, int count)
 {
     for (int i = 0; i < count; i++) {
-        char *name = xasprintf("db-%d", i);
+        CLEANUP_FREE char *name = xasprintf("db-%d", i);
         put_large_service(f, name, 10 + i, ENDPOINTS);
-        free(name);
     }
 }
 
@@ -41,8 +40,7 @@ static bool is_owner_written(const struct fixture *f, const char *id)
 {
     CLEANUP_BUF struct buf plan = buf_of(1 << 24);
     reconciler_preview(f->reconciler, slice_str(id), &plan);
-    bool is_written = plan.len == 0;
-    return is_written;
+    return plan.len == 0;
 }
 
 static bool is_quiet_written(const void *data)
@@ -132,9 +130,8 @@ UNIT_TEST_ON(test_many_owners_wait_for_few, struct fixture *f)
     enum { SERVICES = 20000 };
     synced_with_kubernetes(f);
     for (int i = 0; i < SERVICES; i++) {
-        char *name = xasprintf("web-%d", i);
+        CLEANUP_FREE char *name = xasprintf("web-%d", i);
         put_service(f, name, "10.0.0.10");
-        free(name);
     }
     f->want = keys_written(f) + ETCD_TXN_OPS_MAX;
     loop_until(f->loop, has_written, f);
@@ -211,13 +208,11 @@ UNIT_TEST_ON(test_changes_without_end_do_not_hold_up_heirs, struct fixture *f)
     wait_drained(f);
     put_claim(f, "quiet", "heir");
     wait_drained(f);
-    char *before = sync_get(f->loop, f->etcd, "/skydns/arpa/in-addr/10/99/0/1");
+    CLEANUP_FREE char *before = sync_get(f->loop, f->etcd, "/skydns/arpa/in-addr/10/99/0/1");
     assert_non_null(strstr(before, "holder.busy"));
     wait_under_changes(f, remove_holder, "svc/quiet/heir");
-    char *after = sync_get(f->loop, f->etcd, "/skydns/arpa/in-addr/10/99/0/1");
+    CLEANUP_FREE char *after = sync_get(f->loop, f->etcd, "/skydns/arpa/in-addr/10/99/0/1");
     assert_non_null(strstr(after, "heir.quiet"));
-    free(before);
-    free(after);
 }
 
 /* A namespace over its share deletes, and adds nothing until a compaction; its heir does. */
@@ -239,25 +234,22 @@ UNIT_TEST_ON(test_an_heir_does_not_wait_for_the_share_of_another, struct fixture
     assert_int_equal(reconciler_get_stats(f->reconciler).over_share, 1);
     remove_holder(f);
     wait_drained(f);
-    char *after = sync_get(f->loop, f->etcd, "/skydns/arpa/in-addr/10/99/0/1");
+    CLEANUP_FREE char *after = sync_get(f->loop, f->etcd, "/skydns/arpa/in-addr/10/99/0/1");
     assert_non_null(strstr(after, "heir.quiet"));
-    free(after);
 }
 
 /* ---- The ConfigMap ---- */
 
 static void want_config_keys(struct fixture *f, int count)
 {
-    struct config_map map;
+    CLEANUP(config_map_fini) struct config_map map;
     config_map_init(&map);
     for (int i = 0; i < count; i++) {
-        char *key = xasprintf("%sn%05d", f->tree, i);
+        CLEANUP_FREE char *key = xasprintf("%sn%05d", f->tree, i);
         desired_add(&map.keys, slice_str(key), slice_str("{\"host\":\"10.1.2.3\"}"));
-        free(key);
     }
     desired_seal(&map.keys);
     reconciler_want_config(f->reconciler, &map);
-    config_map_fini(&map);
 }
 
 static void synced_with_config(struct fixture *f)
@@ -275,8 +267,7 @@ static bool is_config_written(const void *data)
     const struct fixture *f = data;
     CLEANUP_BUF struct buf plan = buf_of(1 << 22);
     reconciler_preview(f->reconciler, slice_str("ConfigMap"), &plan);
-    bool is_written = plan.len == 0;
-    return is_written;
+    return plan.len == 0;
 }
 
 UNIT_TEST_ON(test_a_config_map_waits_for_no_record, struct fixture *f)

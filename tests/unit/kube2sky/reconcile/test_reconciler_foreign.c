@@ -29,7 +29,7 @@ UNIT_TESTS_ONCE(start_etcd, end_etcd)
 /* The last of two deletes: not the one that has always been a condition. */
 UNIT_TEST_ON(test_a_value_written_after_the_plan_is_not_deleted, struct fixture *f)
 {
-    struct fixture other;
+    CLEANUP(end_other) struct fixture other;
     f->own_only_written = true;
     synced_with_web(f, &other);
     put(&other, WEB_PORT, "{\"text\":\"mine\"}");
@@ -40,13 +40,12 @@ UNIT_TEST_ON(test_a_value_written_after_the_plan_is_not_deleted, struct fixture 
     assert_tree(f, KUBERNETES WEB_PORT " {\"text\":\"mine\"}\n");
     assert_int_equal(conflict_count(f), 1);
     assert_counts(f, 3, 1);
-    end_other(&other);
 }
 
 /* Without the flag everything below svc/ is ours, but not before it was seen. */
 UNIT_TEST_ON(test_every_delete_has_its_condition, struct fixture *f)
 {
-    struct fixture other;
+    CLEANUP(end_other) struct fixture other;
     synced_with_web(f, &other);
     put(&other, WEB_PORT, "{\"text\":\"mine\"}");
     inventory_remove(f->inventory, KUBE_SERVICE, "default", "web");
@@ -55,13 +54,12 @@ UNIT_TEST_ON(test_every_delete_has_its_condition, struct fixture *f)
     wait_drained(f);
     assert_tree(f, KUBERNETES);
     assert_int_equal(conflict_count(f), 1);
-    end_other(&other);
 }
 
 /* Two puts: the second one's key changed. */
 static void overwrite_what_changed(struct fixture *f, uint64_t want_conflicts)
 {
-    struct fixture other;
+    CLEANUP(end_other) struct fixture other;
     synced_with_web(f, &other);
     put(&other, WEB_PORT, "{\"text\":\"mine\"}");
     inventory_upsert(f->inventory, service_from("default", "web",
@@ -72,16 +70,15 @@ static void overwrite_what_changed(struct fixture *f, uint64_t want_conflicts)
     loop_until(f->loop, has_written, f);
     wait_drained(f);
     assert_int_equal(conflict_count(f), want_conflicts);
-    char *want = xasprintf(KUBERNETES WEB " " IP("10.0.0.9") "\n"
-                                                             "svc/default/web/_tcp/_a/19ccb11 "
-                                                             "{\"host\":\"web.default.svc.%s\","
-                                                             "\"port\":79" TAIL "\n" WEB_PORT
-                                                             " {\"host\":\"web.default.svc.%s\","
-                                                             "\"port\":81" TAIL "\n",
-                           f->domain, f->domain);
+    CLEANUP_FREE char *want =
+        xasprintf(KUBERNETES WEB " " IP("10.0.0.9") "\n"
+                                                    "svc/default/web/_tcp/_a/19ccb11 "
+                                                    "{\"host\":\"web.default.svc.%s\","
+                                                    "\"port\":79" TAIL "\n" WEB_PORT
+                                                    " {\"host\":\"web.default.svc.%s\","
+                                                    "\"port\":81" TAIL "\n",
+                  f->domain, f->domain);
     assert_tree(f, want);
-    free(want);
-    end_other(&other);
 }
 
 UNIT_TEST_ON(test_an_overwrite_has_its_condition_with_the_flag, struct fixture *f)
@@ -99,7 +96,7 @@ UNIT_TEST(test_an_overwrite_needs_none_without_it)
  * transaction with it. */
 UNIT_TEST_ON(test_the_others_of_a_transaction_do_without_the_changed_one, struct fixture *f)
 {
-    struct fixture other;
+    CLEANUP(end_other) struct fixture other;
     synced_with_web(f, &other);
     put_service(f, "db", "10.0.0.10");
     wait_drained(f);
@@ -113,7 +110,6 @@ UNIT_TEST_ON(test_the_others_of_a_transaction_do_without_the_changed_one, struct
     assert_tree(f, KUBERNETES);
     assert_int_equal(conflict_count(f), 1);
     assert_int_equal(reconciler_get_stats(f->reconciler).transaction_count, transaction_count + 2);
-    end_other(&other);
 }
 
 /* Runs until the reconciler backs off before it restores the key. */
@@ -133,7 +129,7 @@ static void conflict_web(struct fixture *f)
 
 UNIT_TEST_ON(test_a_contested_service_s_change_does_not_wait, struct fixture *f)
 {
-    struct fixture other;
+    CLEANUP(end_other) struct fixture other;
     synced_with_web(f, &other);
     conflict_web(f);
     assert_true(reconciler_get_stats(f->reconciler).keys_written <= 3 + 6);
@@ -142,7 +138,6 @@ UNIT_TEST_ON(test_a_contested_service_s_change_does_not_wait, struct fixture *f)
     ev_run(f->loop, EVRUN_NOWAIT);
     struct reconciler_stats stats = reconciler_get_stats(f->reconciler); /* etcd may have replied */
     assert_true(stats.transactions == 1 || stats.keys_written > written);
-    end_other(&other);
 }
 
 enum { LONG_KEYS = 150, LONG_KEY_BYTES = 10000 };
@@ -151,14 +146,12 @@ enum { LONG_KEYS = 150, LONG_KEY_BYTES = 10000 };
  * takes 1.5 MiB. */
 UNIT_TEST_ON(test_conditions_count_into_the_size_of_a_request, struct fixture *f)
 {
-    char *name = xcalloc(1, LONG_KEY_BYTES + 1);
+    CLEANUP_FREE char *name = xcalloc(1, LONG_KEY_BYTES + 1);
     memset(name, 'x', LONG_KEY_BYTES);
     for (unsigned i = 0; i < LONG_KEYS; i++) {
-        char *below = xasprintf("svc/default/%u%s", i, name);
+        CLEANUP_FREE char *below = xasprintf("svc/default/%u%s", i, name);
         put(f, below, "{}");
-        free(below);
     }
-    free(name);
     start_reconciler(f);
     list_nothing_else(f);
     f->want = LONG_KEYS;

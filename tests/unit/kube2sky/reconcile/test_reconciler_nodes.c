@@ -8,11 +8,10 @@
 
 static void put_node(struct fixture *f, const char *name, const char *ip)
 {
-    char *text = xasprintf("{'metadata':{'name':'%s'},'status':{'addresses':["
-                           "{'type':'InternalIP','address':'%s'}]}}",
-                           name, ip);
+    CLEANUP_FREE char *text = xasprintf("{'metadata':{'name':'%s'},'status':{'addresses':["
+                                        "{'type':'InternalIP','address':'%s'}]}}",
+                                        name, ip);
     inventory_upsert(f->inventory, object_from(KUBE_NODE, text));
-    free(text);
 }
 
 /* Nodes come before everything else is listed. */
@@ -45,9 +44,8 @@ static bool is_told(const void *data)
 {
     const struct fixture *f = data;
     CLEANUP_BUF struct buf text = buf_of(4096);
-    bool is_told = reconciler_explain_trouble(f->reconciler, &text) &&
-                   strstr(buf_cstr(&text), "the API lists no node: records of nodes stay");
-    return is_told;
+    return reconciler_explain_trouble(f->reconciler, &text) &&
+           strstr(buf_cstr(&text), "the API lists no node: records of nodes stay");
 }
 
 UNIT_TEST_ON(test_a_list_without_nodes, struct fixture *f)

@@ -21,7 +21,7 @@ static void put_a_service(struct world *w, unsigned number)
         "'clusterIP':'10.1.0.3','ports':[{'name':'x','port':80,'protocol':'TCP'}]",
         "'type':'ExternalName','externalName':'example.com'",
     };
-    char *name = xasprintf("s%u", number);
+    CLEANUP_FREE char *name = xasprintf("s%u", number);
     if (random_below(5) == 0) {
         inventory_remove(w->f->inventory, KUBE_SERVICE, "default", name);
     } else if (random_below(8) == 0) {
@@ -30,7 +30,6 @@ static void put_a_service(struct world *w, unsigned number)
         inventory_upsert(w->f->inventory,
                          service_from("default", name, specs[random_below(ARRAY_LEN(specs))]));
     }
-    free(name);
 }
 
 static void put_a_slice(struct world *w, unsigned number, unsigned slice)
@@ -88,7 +87,7 @@ static void reconciler_random_disturb(struct world *w)
     }
     buf_fini(&tree.text);
     char *key = xasprintf("/skydns/arpa/in-addr/10/1/0/%u", random_below(6) + 1);
-    char *ours =
+    CLEANUP_FREE char *ours =
         xasprintf("{\"host\":\"x.s%u.default.svc.%s\"" TAIL, random_below(SERVICES), f->domain);
     switch (random_below(4)) {
     case 0:
@@ -103,7 +102,6 @@ static void reconciler_random_disturb(struct world *w)
     default:
         break;
     }
-    free(ours);
     free(key);
 }
 
@@ -142,9 +140,8 @@ static void reconciler_random_tell_all(struct fixture *f)
 {
     reconciler_owner_changed(f->reconciler, slice_str("svc/default/kubernetes"));
     for (unsigned i = 0; i < SERVICES; i++) {
-        char *id = xasprintf("svc/default/s%u", i);
+        CLEANUP_FREE char *id = xasprintf("svc/default/s%u", i);
         reconciler_owner_changed(f->reconciler, slice_str(id));
-        free(id);
     }
 }
 

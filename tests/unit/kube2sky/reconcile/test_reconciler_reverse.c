@@ -15,34 +15,28 @@ static void delete_reverse_tree(struct fixture *f)
 
 static char *read_reverse(struct fixture *f, const char *below)
 {
-    char *key = xasprintf("/skydns/arpa/in-addr/%s", below);
-    char *value = sync_get(f->loop, f->etcd, key);
-    free(key);
-    return value;
+    CLEANUP_FREE char *key = xasprintf("/skydns/arpa/in-addr/%s", below);
+    return sync_get(f->loop, f->etcd, key);
 }
 
 static void reconciler_reverse_put_reverse(struct fixture *f, const char *below, const char *host)
 {
-    char *key = xasprintf("/skydns/arpa/in-addr/%s", below);
-    char *value = xasprintf("{\"host\":\"%s\"" TAIL, host);
+    CLEANUP_FREE char *key = xasprintf("/skydns/arpa/in-addr/%s", below);
+    CLEANUP_FREE char *value = xasprintf("{\"host\":\"%s\"" TAIL, host);
     sync_put(f->loop, f->etcd, key, slice_str(value));
-    free(value);
-    free(key);
 }
 
 /* host NULL: no such key. "%s" in it is the domain. */
 static void assert_reverse(struct fixture *f, const char *below, const char *host)
 {
-    char *value = read_reverse(f, below);
+    CLEANUP_FREE char *value = read_reverse(f, below);
     if (!host) {
         assert_null(value);
         return;
     }
-    char *want = xasprintf("{\"host\":\"%s.svc.%s\"" TAIL, host, f->domain);
+    CLEANUP_FREE char *want = xasprintf("{\"host\":\"%s.svc.%s\"" TAIL, host, f->domain);
     assert_non_null(value);
     assert_string_equal(value, want);
-    free(want);
-    free(value);
 }
 
 static void synced_with_reverse(struct fixture *f)
@@ -140,7 +134,7 @@ UNIT_TEST_ON(test_reverse_keys_that_others_spoil, struct fixture *f)
     loop_until(f->loop, has_written, f);
     wait_drained(f);
     assert_reverse(f, "10/0/0/9", "web.default");
-    char *ours = xasprintf("lost.default.svc.%s", f->domain);
+    CLEANUP_FREE char *ours = xasprintf("lost.default.svc.%s", f->domain);
     reconciler_reverse_put_reverse(f, "10/0/0/9", ours); /* spoiled */
     f->want = 7;
     loop_until(f->loop, has_written, f);
@@ -153,7 +147,6 @@ UNIT_TEST_ON(test_reverse_keys_that_others_spoil, struct fixture *f)
     wait_drained(f);
     assert_reverse(f, "10/9/9/9", NULL);
     assert_reverse(f, "rubbish", NULL);
-    free(ours);
     assert_counts(f, 7, 2);
 }
 
@@ -172,9 +165,8 @@ UNIT_TEST_ON(test_reverse_keys_of_another_cluster, struct fixture *f)
     list_web(f);
     wait_drained(f);
     assert_counts(f, 4, 0);
-    char *value = read_reverse(f, "10/0/0/9");
+    CLEANUP_FREE char *value = read_reverse(f, "10/0/0/9");
     assert_non_null(strstr(value, "svc.other."));
-    free(value);
     sync_del(f->loop, f->etcd, "/skydns/arpa/in-addr/10/0/0/9");
     f->want = 5;
     loop_until(f->loop, has_written, f);
@@ -189,7 +181,7 @@ UNIT_TEST_ON(test_an_unclaimed_reverse_key_that_others_delete, struct fixture *f
     f->is_dry = true;
     f->has_reverse = true;
     delete_reverse_tree(f);
-    char *ours = xasprintf("lost.default.svc.%s", f->domain);
+    CLEANUP_FREE char *ours = xasprintf("lost.default.svc.%s", f->domain);
     start_reconciler(f);
     list_web(f);
     wait_synced(f);
@@ -200,7 +192,6 @@ UNIT_TEST_ON(test_an_unclaimed_reverse_key_that_others_delete, struct fixture *f
     sync_del(f->loop, f->etcd, "/skydns/arpa/in-addr/10/9/9/9");
     f->want = waiting;
     loop_until(f->loop, has_waiting, f);
-    free(ours);
 }
 
 /* Two Services claim another cluster's key, one after the other: it is counted for the one whose it
@@ -227,7 +218,7 @@ UNIT_TEST_ON(test_a_reverse_key_of_another_cluster_that_two_claim, struct fixtur
  * about to write or delete it, and whatever else is in the transaction. */
 UNIT_TEST_ON(test_reverse_keys_taken_by_another_cluster, struct fixture *f)
 {
-    struct fixture other;
+    CLEANUP(end_other) struct fixture other;
     start_other(f, &other);
     synced_with_reverse(f);
     reconciler_reverse_put_reverse(&other, "10/0/0/10", "x.default.svc.other.");
@@ -246,16 +237,14 @@ UNIT_TEST_ON(test_reverse_keys_taken_by_another_cluster, struct fixture *f)
     assert_non_null(strstr(value, "svc.other."));
     free(value);
     assert_int_equal(reconciler_get_stats(f->reconciler).failures, 0);
-    end_other(&other);
 }
 
 UNIT_TEST_ON(test_a_restart_with_reverse_keys, struct fixture *f)
 {
     synced_with_reverse(f);
-    char *ours = xasprintf("lost.default.svc.%s", f->domain);
+    CLEANUP_FREE char *ours = xasprintf("lost.default.svc.%s", f->domain);
     reconciler_stop(f->reconciler);
     reconciler_reverse_put_reverse(f, "10/9/9/9", ours);
-    free(ours);
     start_inventory(f);
     start_reconciler(f);
     list_web(f);
@@ -278,8 +267,8 @@ UNIT_TEST_ON(test_a_restart_with_reverse_keys, struct fixture *f)
  * for a cluster IP, which cannot be db's, and nobody else waits. */
 UNIT_TEST_ON(test_doubt_about_reverse_keys, struct fixture *f)
 {
-    char *db = xasprintf("db-0.db.default.svc.%s", f->domain);
-    char *lost = xasprintf("lost.default.svc.%s", f->domain);
+    CLEANUP_FREE char *db = xasprintf("db-0.db.default.svc.%s", f->domain);
+    CLEANUP_FREE char *lost = xasprintf("lost.default.svc.%s", f->domain);
     f->has_reverse = true;
     reconciler_reverse_put_reverse(f, "10/0/0/8", db);
     reconciler_reverse_put_reverse(f, "10/0/0/9", db);
@@ -302,6 +291,4 @@ UNIT_TEST_ON(test_doubt_about_reverse_keys, struct fixture *f)
     assert_reverse(f, "10/0/0/8", NULL);
     assert_reverse(f, "10/0/0/9", "web.default");
     assert_counts(f, 5, 2);
-    free(db);
-    free(lost);
 }

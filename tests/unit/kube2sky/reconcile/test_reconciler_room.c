@@ -24,9 +24,8 @@ static void remove_db(struct fixture *f, const char *name)
 
 static void put_quiet(struct fixture *f, const char *ip)
 {
-    char *spec = xasprintf("'clusterIP':'%s'", ip);
+    CLEANUP_FREE char *spec = xasprintf("'clusterIP':'%s'", ip);
     inventory_upsert(f->inventory, service_from("quiet", "web", spec));
-    free(spec);
 }
 
 /* How many keys etcd has with this in key or value. */
@@ -193,9 +192,8 @@ UNIT_TEST_ON(test_a_namespace_has_a_share_of_bytes, struct fixture *f)
     list_nothing_else(f);
     wait_synced(f);
     for (int i = 0; i < 8; i++) {
-        char *name = xasprintf("db-%d", i);
+        CLEANUP_FREE char *name = xasprintf("db-%d", i);
         put_db(f, name, 10 + i, 100);
-        free(name);
     }
     put_quiet(f, "10.0.0.9");
     wait_drained(f);

@@ -86,7 +86,7 @@ UNIT_TESTS_ONCE(start_etcd, end_etcd)
  * and not resent. */
 UNIT_TEST_ON(test_a_reply_that_is_lost, struct fixture *f)
 {
-    struct fixture other;
+    CLEANUP(end_other) struct fixture other;
     synced_through_relay(f, &other);
     struct records_state records = read_records_state(&other);
     uint64_t transaction_count = reconciler_get_stats(f->reconciler).transaction_count;
@@ -110,13 +110,12 @@ UNIT_TEST_ON(test_a_reply_that_is_lost, struct fixture *f)
     assert_counts(f, 6, 4);
     assert_true(is_same_state(read_records_state(&other), records));
     assert_tree(f, KUBERNETES "svc/default/new/734242 " IP("10.0.0.26") "\n");
-    end_other(&other);
 }
 
 /* The same, and the object changes before the outcome is known: only the difference is written. */
 UNIT_TEST_ON(test_a_change_while_a_reply_is_lost, struct fixture *f)
 {
-    struct fixture other;
+    CLEANUP(end_other) struct fixture other;
     synced_through_relay(f, &other);
     struct records_state records = read_records_state(&other);
     uint64_t transaction_count = reconciler_get_stats(f->reconciler).transaction_count;
@@ -128,7 +127,6 @@ UNIT_TEST_ON(test_a_change_while_a_reply_is_lost, struct fixture *f)
     relay_set(f->relay, RELAY_OPEN);
     wait_for_transactions(f, transaction_count + 2);
     assert_counts(f, 3 + 2 + 1, 2);
-    end_other(&other);
 }
 
 /* A change's request takes so long to arrive that we have given it up and sent another. */
@@ -161,27 +159,24 @@ static void deliver_late(struct fixture *f, struct fixture *other, bool has_chan
 
 UNIT_TEST_ON(test_a_request_that_arrives_late_is_not_done, struct fixture *f)
 {
-    struct fixture other;
+    CLEANUP(end_other) struct fixture other;
     synced_through_relay(f, &other);
     deliver_late(f, &other, false);
     assert_counts(f, 3 + 2, 2);
     assert_tree(f, KUBERNETES "svc/default/new/734242 " IP(
                        "10.0.0.26") "\nsvc/default/web/21172049 " IP("10.0.0.10") "\n");
-    end_other(&other);
 }
 
 UNIT_TEST_ON(test_a_request_that_arrives_late_is_mended, struct fixture *f)
 {
-    struct fixture other;
+    CLEANUP(end_other) struct fixture other;
     synced_through_relay(f, &other);
     deliver_late(f, &other, true);
-    char *want = xasprintf(
+    CLEANUP_FREE char *want = xasprintf(
         KUBERNETES "svc/default/new/734242 " IP("10.0.0.26") "\nsvc/default/web/19ccb11 " IP(
             "10.0.0.9") "\n"
                         "svc/default/web/_tcp/_http/19ccb11 "
                         "{\"host\":\"web.default.svc.%s\",\"port\":80" TAIL "\n",
         f->domain);
     assert_tree(f, want);
-    free(want);
-    end_other(&other);
 }

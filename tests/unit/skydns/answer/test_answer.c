@@ -127,10 +127,9 @@ UNIT_FIXTURE_MADE(answer_setup(), fixture_free)
 static void answer_check(struct fixture *fixture, const struct answer_case *cases, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
-        char *want = xasprintf("%s", cases[i].want);
+        CLEANUP_FREE char *want = xasprintf("%s", cases[i].want);
         const char *got = fixture_ask(fixture, cases[i].question);
         assert_that(strcmp(got, want) == 0, "%s\nwant: %s\ngot:  %s", cases[i].question, want, got);
-        free(want);
     }
 }
 
@@ -521,10 +520,9 @@ UNIT_TEST_ON(chaos, struct fixture *fixture)
     };
     check_once(cases, ARRAY_LEN(cases));
 
-    char *version =
+    CLEANUP_FREE char *version =
         xasprintf(OK "\n? version.bind. CH TXT\n= version.bind. 0 CH TXT \"%s\"", version_string);
     assert_string_equal(fixture_ask(fixture, "version.bind. TXT ch"), version);
-    free(version);
 }
 
 /* With rotation, the same addresses in an order set by `random`, alias first. */

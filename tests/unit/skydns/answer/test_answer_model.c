@@ -267,10 +267,9 @@ static void answer_model_add_addresses(const struct model *model, struct chain *
     for (size_t i = 0; i < f.count; i++) {
         const struct key *key = f.keys[i];
         if (key->host == family) {
-            char *owner = answer_model_name_of(&at);
+            CLEANUP_FREE char *owner = answer_model_name_of(&at);
             answer_model_add_line(
                 out, xasprintf("%s %s %s", owner, family == HOST_A ? "A" : "AAAA", key->address));
-            free(owner);
         } else if (key->host == HOST_NAME && chain->count <= CHAIN_MAX) {
             bool is_loop = false;
             for (unsigned k = 0; k < chain->count; k++) {
@@ -318,11 +317,10 @@ static void answer_model_add_services(const struct found *f, const char *owner, 
             sum += counts ? weight_of(f->keys[k]) : 0;
         }
         if (key->host != HOST_NONE) {
-            char *target = target_of(key);
+            CLEANUP_FREE char *target = target_of(key);
             answer_model_add_line(out, xasprintf("%s SRV %u %u %u %s", owner,
                                                  answer_model_priority_of(key), share_of(key, sum),
                                                  key->port, target));
-            free(target);
         }
     }
 }
@@ -331,10 +329,9 @@ static void add_mail(const struct found *f, const char *owner, struct answer *ou
 {
     for (size_t i = 0; i < f->count; i++) {
         if (f->keys[i]->mail && f->keys[i]->host != HOST_NONE) {
-            char *target = target_of(f->keys[i]);
+            CLEANUP_FREE char *target = target_of(f->keys[i]);
             answer_model_add_line(
                 out, xasprintf("%s MX %u %s", owner, answer_model_priority_of(f->keys[i]), target));
-            free(target);
         }
     }
 }
@@ -352,7 +349,7 @@ static void answer_naively(const struct model *model, const struct path *path, c
                            struct answer *out)
 {
     struct found f;
-    char *owner = answer_model_name_of(path);
+    CLEANUP_FREE char *owner = answer_model_name_of(path);
     answer_model_find(model, path, strcmp(type, "MX") != 0, &f);
     if (strcmp(type, "A") == 0 || strcmp(type, "AAAA") == 0) {
         struct chain chain = {.names = {*path}, .count = 1};
@@ -364,7 +361,6 @@ static void answer_naively(const struct model *model, const struct path *path, c
     } else {
         add_texts(&f, owner, out);
     }
-    free(owner);
 }
 
 /* ---- The answers under test, in the same format ---- */
@@ -438,7 +434,7 @@ static void answer_model_put_key(struct fixture *fixture, const struct key *key)
 {
     char path[128] = "test", value[256];
     size_t n = strlen(path);
-    char *target = key->host == HOST_NAME ? answer_model_name_of(&key->target) : NULL;
+    CLEANUP_FREE char *target = key->host == HOST_NAME ? answer_model_name_of(&key->target) : NULL;
     for (unsigned i = 0; i < key->path.count; i++) {
         n += (size_t)snprintf(path + n, sizeof(path) - n, "/%s", key->path.labels[i]);
     }
@@ -451,7 +447,6 @@ static void answer_model_put_key(struct fixture *fixture, const struct key *key)
                    key->port, key->priority, key->weight, key->text, key->group,
                    key->mail ? "true" : "false");
     fixture_put(fixture, &(struct fixture_key){path, value}, 1);
-    free(target);
 }
 
 static void answer_model_make_tree(struct model *model, struct fixture *fixture)

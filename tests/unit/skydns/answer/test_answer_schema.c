@@ -63,11 +63,10 @@ static void answer_schema_check(struct fixture *fixture, const struct answer_cas
                                 size_t count)
 {
     for (size_t i = 0; i < count; i++) {
-        char *got = xstrdup(fixture_ask(fixture, cases[i].question));
+        CLEANUP_FREE char *got = xstrdup(fixture_ask(fixture, cases[i].question));
         remove_question(got);
         assert_that(strcmp(got, cases[i].want) == 0, "%s\nwant: %s\ngot:  %s", cases[i].question,
                     cases[i].want, got);
-        free(got);
     }
     fixture_free(fixture);
 }

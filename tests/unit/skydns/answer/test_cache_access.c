@@ -382,8 +382,8 @@ UNIT_TEST_ON(one_image_for_all, struct external_bed *b)
     enum { WAITING = 50, MANY = 1000 };
     static struct bed_reply r;
     struct fixture *f = b->f;
-    struct parsed_response response;
-    struct cache_image image = {0};
+    CLEANUP(response_parse_fini) struct parsed_response response;
+    CLEANUP(cache_image_fini) struct cache_image image = {0};
     struct cache_key key = {.type = DNS_TYPE_A, .qclass = DNS_CLASS_IN};
     reply_begin(&r, b, "www.example.com. A", 0x8180);
     for (unsigned i = 0; i < MANY; i++) {
@@ -408,6 +408,4 @@ UNIT_TEST_ON(one_image_for_all, struct external_bed *b)
     assert_int_equal(image.made_count, 1); /* the cache's */
     assert_int_equal(cache_image_make(&image, &key, &response, 30), CACHE_HIT);
     assert_int_equal(image.made_count, 2); /* -rcache-ttl changes meanwhile */
-    cache_image_fini(&image);
-    response_parse_fini(&response);
 }

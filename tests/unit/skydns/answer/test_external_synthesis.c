@@ -100,7 +100,7 @@ UNIT_TEST(test_reverse_names)
         {"64:ff9b::", 96, "33.2.0.192.in-addr.arpa.", NULL},
         {"64:ff9b::", 96, "www.test.", NULL},
     };
-    struct engine_config *config = calloc(1, sizeof(*config));
+    CLEANUP_FREE struct engine_config *config = calloc(1, sizeof(*config));
     struct forward_zone above, at;
     struct dname got;
     assert_non_null(config);
@@ -121,7 +121,6 @@ UNIT_TEST(test_reverse_names)
     assert_false(synthesis_reverse(config, &name, &at, &got));
     config->settings.dns64.is_on = false;
     assert_false(synthesis_reverse(config, &name, NULL, &got));
-    free(config);
 }
 
 /* ---- Answers ---- */

@@ -88,7 +88,7 @@ UNIT_TEST(test_answers)
          "\n! cluster.local. 60 SOA ns.dns.cluster.local. hostmaster.cluster.local. 1760702400 "
          "28800 7200 604800 60"},
     };
-    struct external_bed b = bed_new(keys, ARRAY_LEN(keys));
+    CLEANUP(bed_free) struct external_bed b = bed_new(keys, ARRAY_LEN(keys));
     for (unsigned is_off = 0; is_off < 2; is_off++) { /* -no-rec is about others */
         b.f->config.settings.no_rec = is_off;
         for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
@@ -97,5 +97,4 @@ UNIT_TEST(test_answers)
                         got, rows[i].want);
         }
     }
-    bed_free(&b);
 }

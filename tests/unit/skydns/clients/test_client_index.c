@@ -33,9 +33,8 @@ static int client_index_setup(void **state)
 
 static int client_index_teardown(void **state)
 {
-    struct fixture *f = *state;
+    CLEANUP_FREE struct fixture *f = *state;
     client_index_free(f->index);
-    free(f);
     return 0;
 }
 
@@ -310,8 +309,7 @@ static const char *const labels[SPACES] = {"a", "b", "default", "kube-system", "
 
 static struct ip client_index_address_of(unsigned i)
 {
-    struct ip ip = {.family_bytes = i % 3 ? 4 : 16, .bytes = {10, 1, 0, (uint8_t)i}};
-    return ip;
+    return (struct ip){.family_bytes = i % 3 ? 4 : 16, .bytes = {10, 1, 0, (uint8_t)i}};
 }
 
 static const char *client_index_expected(const struct model *model, unsigned i)
@@ -580,9 +578,8 @@ UNIT_TEST(test_readers)
 
 static struct ip pod_address(unsigned i)
 {
-    struct ip ip = {.family_bytes = 4,
-                    .bytes = {10, (uint8_t)(i >> 16), (uint8_t)(i >> 8), (uint8_t)i}};
-    return ip;
+    return (struct ip){.family_bytes = 4,
+                       .bytes = {10, (uint8_t)(i >> 16), (uint8_t)(i >> 8), (uint8_t)i}};
 }
 
 /* Also when each address is another one than before. */

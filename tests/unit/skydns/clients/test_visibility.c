@@ -167,7 +167,8 @@ UNIT_TEST(test_public_and_listed_namespaces)
 {
     struct slice names[VISIBILITY_PUBLIC_MAX + 1];
     char texts[VISIBILITY_PUBLIC_MAX + 1][8];
-    struct visible_namespace *listed = xcalloc(VISIBILITY_LISTED_MAX + 1, sizeof(*listed));
+    CLEANUP_FREE struct visible_namespace *listed =
+        xcalloc(VISIBILITY_LISTED_MAX + 1, sizeof(*listed));
     char(*labels)[12] = xcalloc(VISIBILITY_LISTED_MAX + 1, sizeof(*labels));
     for (unsigned i = 0; i <= VISIBILITY_PUBLIC_MAX; i++) {
         (void)snprintf(texts[i], sizeof(texts[i]), "p%u", i);
@@ -185,13 +186,12 @@ UNIT_TEST(test_public_and_listed_namespaces)
     assert_true(clients_visibility_shows(v, "l65535", "team-a"));
     assert_false(clients_visibility_shows(v, "l65536", "team-a"));
     visibility_unref(v);
-    free(listed);
     free(labels);
 }
 
 UNIT_TEST(test_pairs_in_all)
 {
-    char *text = names_text(VISIBILITY_NAMES_MAX);
+    CLEANUP_FREE char *text = names_text(VISIBILITY_NAMES_MAX);
     enum { FULL = VISIBILITY_PAIRS_MAX / VISIBILITY_NAMES_MAX };
     struct visible_namespace listed[FULL + 2];
     char labels[FULL + 1][12];
@@ -206,7 +206,6 @@ UNIT_TEST(test_pairs_in_all)
     assert_true(clients_visibility_shows(v, labels[FULL - 2], "n1"));
     assert_false(clients_visibility_shows(v, labels[FULL], "n1"));
     visibility_unref(v);
-    free(text);
 }
 
 UNIT_TEST(test_labels_that_no_name_has)

@@ -46,7 +46,7 @@ static int certificate_setup(void **state)
 
 static int certificate_teardown(void **state)
 {
-    struct fixture *f = *state;
+    CLEANUP_FREE struct fixture *f = *state;
     char ca[PATH_MAX_];
     test_clock_run();
     certificate_free(f->certificate);
@@ -57,7 +57,6 @@ static int certificate_teardown(void **state)
     unlink(f->cert);
     unlink(f->key);
     rmdir(f->folder);
-    free(f);
     return 0;
 }
 

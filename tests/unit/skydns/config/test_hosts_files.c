@@ -210,14 +210,13 @@ UNIT_TEST_ON(test_no_room_for_all, struct hosts_bed *bed)
     enum { NAMES = 1000, LINE_MAX = 40 };
     struct log_capture capture;
     struct err err = {0};
-    char *text = calloc(NAMES, LINE_MAX);
+    CLEANUP_FREE char *text = calloc(NAMES, LINE_MAX);
     size_t len = 0;
     assert_non_null(text);
     for (unsigned i = 0; i < NAMES; i++) {
         len += (size_t)snprintf(text + len, LINE_MAX, "10.1.%u.%u name-%u\n", i / 256, i % 256, i);
     }
     hosts_bed_write(bed, 1, text);
-    free(text);
     log_capture_begin(&capture);
     assert_int_equal(hosts_bed_read(bed, 16384, &err), 0);
     const char *shown = log_capture_end(&capture);

@@ -322,7 +322,7 @@ UNIT_TEST_ON(test_ignored_fields, struct fixture *f)
 UNIT_TEST_ON(test_too_long_document, struct fixture *f)
 {
     enum { SIZE = CONFIG_DOCUMENT_MAX + 1 };
-    char *json = malloc(SIZE);
+    CLEANUP_FREE char *json = malloc(SIZE);
     assert_non_null(json);
     memset(json, ' ', SIZE);
     memcpy(json, "{\"ttl\":31}", 10);
@@ -333,7 +333,6 @@ UNIT_TEST_ON(test_too_long_document, struct fixture *f)
     assert_int_equal(in_force(f)->engine.ttl_s, 3600);
     live_config_take(f->live, slice_of(json, 1000));
     assert_int_equal(in_force(f)->engine.ttl_s, 31);
-    free(json);
 }
 
 /* Each reload reports the settings that need a restart again. */

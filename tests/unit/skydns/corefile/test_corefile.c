@@ -84,7 +84,7 @@ UNIT_TEST(test_limits)
 {
     struct corefile corefile;
     struct err err = {.code = 0};
-    char *text = malloc(COREFILE_BYTES_MAX + 1);
+    CLEANUP_FREE char *text = malloc(COREFILE_BYTES_MAX + 1);
     assert_non_null(text);
     memset(text, ' ', COREFILE_BYTES_MAX + 1);
     assert_int_equal(
@@ -104,7 +104,6 @@ UNIT_TEST(test_limits)
     assert_int_equal(corefile_parse(slice_of(". \0{}", 5), zone_variable_of, &corefile, &err),
                      ERR_SYNTAX);
     corefile_fini(&corefile);
-    free(text);
 }
 
 UNIT_TEST(test_kubernetes)

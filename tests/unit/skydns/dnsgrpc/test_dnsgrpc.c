@@ -96,8 +96,8 @@ UNIT_TEST(test_longest_query)
 UNIT_TEST(test_reply_bytes)
 {
     static const size_t lens[] = {1, 127, 128, 16383, 16384, ENGINE_REPLY_MAX};
-    uint8_t *reply = xcalloc(1, ENGINE_REPLY_MAX);
-    uint8_t *out = xcalloc(1, DNSGRPC_PREFIX_MAX + ENGINE_REPLY_MAX);
+    CLEANUP_FREE uint8_t *reply = xcalloc(1, ENGINE_REPLY_MAX);
+    CLEANUP_FREE uint8_t *out = xcalloc(1, DNSGRPC_PREFIX_MAX + ENGINE_REPLY_MAX);
     for (size_t i = 0; i < ARRAY_LEN(lens); i++) {
         struct slice msg;
         memset(reply, (int)i + 1, lens[i]);
@@ -108,8 +108,6 @@ UNIT_TEST(test_reply_bytes)
         assert_true(proto_scan_find(slice_of(out + 5, len - 5), 1, &msg));
         assert_true(slice_equal(msg, slice_of(reply, lens[i])));
     }
-    free(reply);
-    free(out);
 }
 
 /* ---- On a connection ---- */
@@ -193,7 +191,7 @@ UNIT_TEST_IN(test_long_body, dnsgrpc_open_bed, h2_host_close)
 {
     enum { PART = 16384 };
     struct bed *bed = *state;
-    uint8_t *part = xcalloc(1, PART);
+    CLEANUP_FREE uint8_t *part = xcalloc(1, PART);
     uint32_t stream = h2_host_add(bed, CALL, frame);
     h2_host_arrive(bed);
     dnsgrpc_assert_answered(h2_replies_find(&bed->got, stream));
@@ -206,7 +204,6 @@ UNIT_TEST_IN(test_long_body, dnsgrpc_open_bed, h2_host_close)
     }
     h2_host_arrive(bed);
     assert_status(h2_replies_find(&bed->got, stream), "grpc-status: 8");
-    free(part);
 }
 
 UNIT_TEST_IN(test_long_head, dnsgrpc_open_bed, h2_host_close)
@@ -290,7 +287,7 @@ UNIT_TEST_IN(test_drain, dnsgrpc_open_bed, h2_host_close)
 /* Before the first byte; and HTTP/1.1, which is no gRPC. */
 UNIT_TEST(test_other_beginnings)
 {
-    struct stream_host host;
+    CLEANUP(fake_host_close) struct stream_host host;
     fake_host_open(&host, &dnsgrpc_protocol);
     assert_int_equal(host.protocol->memory(host.stream), 0);
     host.protocol->drain(host.stream);
@@ -298,5 +295,4 @@ UNIT_TEST(test_other_beginnings)
     assert_int_equal(host.out.len, 0);
     fake_host_arrive(&host, "GET / HTTP/1.1\r\n\r\n", 18);
     assert_int_equal(host.verdict, STREAM_BROKEN);
-    fake_host_close(&host);
 }

@@ -349,7 +349,7 @@ static struct dnssec *shared;
 /* All threads want the same signatures at the same time, of addresses that are their numbers. */
 static void *sign_all(void *unused)
 {
-    struct dnssec_signature *given = malloc(DNSSEC_ZONE_KEYS_MAX * sizeof(*given));
+    CLEANUP_FREE struct dnssec_signature *given = malloc(DNSSEC_ZONE_KEYS_MAX * sizeof(*given));
     struct dname name = dnssec_sign_name_of("cluster.local");
     const struct dnssec_zone *zone = dnssec_zone_of(shared, &name);
     for (uint32_t i = 0; given && i < ROUNDS * NAMES; i++) {
@@ -368,7 +368,6 @@ static void *sign_all(void *unused)
             abort();
         }
     }
-    free(given);
     return NULL;
 }
 

@@ -255,10 +255,9 @@ UNIT_TEST(test_full_bitmap)
     for (size_t i = 0; i < ARRAY_LEN(types); i++) {
         types[i] = (uint16_t)((ARRAY_LEN(types) - i) * 256 - 1);
     }
-    uint8_t *out = malloc(NSEC_BITMAP_MAX);
+    CLEANUP_FREE uint8_t *out = malloc(NSEC_BITMAP_MAX);
     assert_non_null(out);
     assert_int_equal(nsec_bitmap(types, ARRAY_LEN(types), out), NSEC_BITMAP_MAX);
     assert_int_equal(out[NSEC_BITMAP_MAX - 34], NSEC_TYPES_MAX - 1);
     assert_int_equal(out[NSEC_BITMAP_MAX - 1], 1);
-    free(out);
 }

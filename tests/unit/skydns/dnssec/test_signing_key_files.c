@@ -2,7 +2,6 @@
  * of others - never a part of the private key. */
 #include <openssl/evp.h>
 
-#include "common/base/cleanup.h"
 #include "skydns/dnssec/signing_key.h"
 #include "tests/support/skydns/sample_keys.h"
 #include "tests/support/unit_test.h"
@@ -240,9 +239,8 @@ UNIT_TEST(test_rsa_sizes)
          ".private: line 2: algorithm 13; expected 8 (RSASHA256), as the record has"},
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-        char *record = rsa_record(cases[i].head, cases[i].head_len, cases[i].len);
+        CLEANUP_FREE char *record = rsa_record(cases[i].head, cases[i].head_len, cases[i].len);
         signing_key_files_expect_error(record, one_private, cases[i].want);
-        free(record);
     }
 }
 
@@ -416,7 +414,7 @@ UNIT_TEST(test_oversized_files)
 {
     static const char *const wants[] = {".key: more than 16384 bytes",
                                         ".private: more than 16384 bytes"};
-    char *big = xmalloc(SIGNING_KEY_FILE_MAX + 1);
+    CLEANUP_FREE char *big = xmalloc(SIGNING_KEY_FILE_MAX + 1);
     memset(big, '\n', SIGNING_KEY_FILE_MAX + 1);
     for (unsigned i = 0; i < 2; i++) {
         const char *text = i ? one_private : one_key;
@@ -433,7 +431,6 @@ UNIT_TEST(test_oversized_files)
             memset(big, '\n', SIGNING_KEY_FILE_MAX + 1);
         }
     }
-    free(big);
 }
 
 UNIT_TEST(test_bytes_of_any_kind)

@@ -269,13 +269,12 @@ UNIT_TEST_ON(never_reads, struct sink *sink)
 /* It has a place in the queue of the listener, and nobody takes part in the handshake. */
 UNIT_TEST(never_accepts)
 {
-    struct sink sink;
+    CLEANUP(sink_end) struct sink sink;
     sink_tcp(&sink);
     struct dnstap *d = start_dnstap_to(&sink);
     show_numbered_event(d, 0, 100);
     stop_within(d, 1);
     stop_listening(&sink);
-    sink_end(&sink);
 }
 
 UNIT_TEST_ON(is_absent, struct sink *sink)
@@ -290,7 +289,7 @@ UNIT_TEST_ON(is_absent, struct sink *sink)
 /* It resets the connection with messages on the way. */
 UNIT_TEST(resets)
 {
-    struct sink sink;
+    CLEANUP(sink_end) struct sink sink;
     uint32_t shown = 0;
     sink_tcp(&sink);
     struct dnstap *d = start_dnstap_to(&sink);
@@ -313,5 +312,4 @@ UNIT_TEST(resets)
     assert_int_equal(counts.written + counts.dropped, shown);
     dnstap_free(d);
     stop_listening(&sink);
-    sink_end(&sink);
 }

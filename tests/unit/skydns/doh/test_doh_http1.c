@@ -28,9 +28,8 @@ static int open_host(void **state)
 
 static int close_host(void **state)
 {
-    struct stream_host *host = *state;
+    CLEANUP_FREE struct stream_host *host = *state;
     fake_host_close(host);
-    free(host);
     return 0;
 }
 
@@ -48,10 +47,8 @@ struct got {
 
 static bool head_has(struct got got, const char *line)
 {
-    char *want = xasprintf("\r\n%s\r\n", line);
-    bool found = memmem(got.head.ptr, got.head.len, want, strlen(want)) != NULL;
-    free(want);
-    return found;
+    CLEANUP_FREE char *want = xasprintf("\r\n%s\r\n", line);
+    return memmem(got.head.ptr, got.head.len, want, strlen(want)) != NULL;
 }
 
 /* The reply at *at of the output; its status is 0 at the end. */
@@ -158,13 +155,12 @@ UNIT_TEST_IN(test_max_age, open_host, close_host)
 UNIT_TEST_IN(test_longest, open_host, close_host)
 {
     struct stream_host *host = *state;
-    uint8_t *body = xcalloc(1, DOH_QUERY_MAX);
+    CLEANUP_FREE uint8_t *body = xcalloc(1, DOH_QUERY_MAX);
     memcpy(body, QUERY, QUERY_LEN);
     doh_http1_arrive(host, POST "Content-Length: 65535\r\n\r\n");
     fake_host_arrive(host, body, DOH_QUERY_MAX);
     assert_int_equal(host->query.len, DOH_QUERY_MAX);
     assert_int_equal(only_reply(host).body.len, DOH_QUERY_MAX);
-    free(body);
 }
 
 UNIT_TEST_IN(test_refused, open_host, close_host)
@@ -225,7 +221,7 @@ UNIT_TEST(test_broken)
         {"PRI * HTTP/1.1\r\n\r\n", 400},
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-        struct stream_host host;
+        CLEANUP(fake_host_close) struct stream_host host;
         fake_host_open(&host, &doh_protocol);
         doh_http1_arrive(&host, cases[i].text);
         struct got got = only_reply(&host);
@@ -233,7 +229,6 @@ UNIT_TEST(test_broken)
                     got.status);
         assert_true(head_has(got, "Connection: close"));
         assert_int_equal(host.queries, 0);
-        fake_host_close(&host);
     }
 }
 
@@ -242,7 +237,7 @@ UNIT_TEST(test_broken)
 UNIT_TEST_IN(test_too_long, open_host, close_host)
 {
     struct stream_host *host = *state;
-    uint8_t *body = xcalloc(1, DOH_SKIPPED_MAX);
+    CLEANUP_FREE uint8_t *body = xcalloc(1, DOH_SKIPPED_MAX);
     doh_http1_arrive(host, POST "Content-Length: 65536\r\n\r\n");
     struct got got = only_reply(host);
     assert_int_equal(got.status, 413);
@@ -274,7 +269,6 @@ UNIT_TEST_IN(test_too_long, open_host, close_host)
     assert_int_equal(host->verdict, STREAM_WAITS);
     fake_host_arrive(host, body, 1);
     assert_int_equal(host->verdict, STREAM_ENDS);
-    free(body);
 }
 
 UNIT_TEST_IN(test_chunked, open_host, close_host)
@@ -321,7 +315,7 @@ UNIT_TEST_IN(test_continue, open_host, close_host)
 static void check_stream(const char *text, size_t len, size_t first, size_t second)
 {
     static const unsigned want[] = {200, 404, 200, 405, 200, 413, 0};
-    struct stream_host host;
+    CLEANUP(fake_host_close) struct stream_host host;
     fake_host_open(&host, &doh_protocol);
     for (size_t at = 0; at < len;) {
         size_t part = at < first ? first - at : at < second ? second - at : len - at;
@@ -334,7 +328,6 @@ static void check_stream(const char *text, size_t len, size_t first, size_t seco
     }
     assert_int_equal(host.queries, 3);
     assert_int_equal(host.verdict, STREAM_ENDS);
-    fake_host_close(&host);
 }
 
 /* Several requests, split at every two bytes; the one behind the last reply is not asked. */
@@ -347,7 +340,7 @@ UNIT_TEST(test_splits)
             "Transfer-Encoding: chunked\r\nContent-Type: application/dns-message\r\n\r\n10000\r\n";
     size_t head_len = sizeof(text) - 1, len = head_len + 0x10000;
     static const char end[] = "\r\n0\r\n\r\n" GET;
-    char *all = xmalloc(len + sizeof(end));
+    CLEANUP_FREE char *all = xmalloc(len + sizeof(end));
     memcpy(all, text, head_len);
     memset(all + head_len, 'x', 0x10000);
     memcpy(all + len, end, sizeof(end) - 1);
@@ -356,7 +349,6 @@ UNIT_TEST(test_splits)
         check_stream(all, len, first, first + (first * 7) % 50);
         check_stream(all, len, first, len - first % sizeof(end));
     }
-    free(all);
 }
 
 UNIT_TEST_IN(test_order, open_host, close_host)
@@ -417,8 +409,8 @@ UNIT_TEST(test_versions)
         {"HTTP/1.0\r\nConnection: keep-alive, close\r\n", "Connection: close"},
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-        struct stream_host host;
-        char *text =
+        CLEANUP(fake_host_close) struct stream_host host;
+        CLEANUP_FREE char *text =
             xasprintf("GET /dns-query?dns=" QUERY_TEXT " %s\r\n", cases[i].version_and_fields);
         fake_host_open(&host, &doh_protocol);
         doh_http1_arrive(&host, text);
@@ -428,8 +420,6 @@ UNIT_TEST(test_versions)
         assert_int_equal(host.verdict, ends ? STREAM_ENDS : STREAM_WAITS);
         assert_true(cases[i].line ? head_has(got, cases[i].line)
                                   : !memmem(got.head.ptr, got.head.len, "Connection", 10));
-        fake_host_close(&host);
-        free(text);
     }
 }
 
@@ -474,8 +464,8 @@ UNIT_TEST(test_held_max)
 {
     static const size_t body_lens[] = {QUERY_LEN, 60000};
     for (size_t i = 0; i < ARRAY_LEN(body_lens); i++) {
-        struct stream_host host;
-        uint8_t *body = xcalloc(1, body_lens[i]);
+        CLEANUP(fake_host_close) struct stream_host host;
+        CLEANUP_FREE uint8_t *body = xcalloc(1, body_lens[i]);
         fake_host_open(&host, &doh_protocol);
         host.answers = FAKE_LATE;
         doh_http1_arrive(&host, GET);
@@ -500,8 +490,6 @@ UNIT_TEST(test_held_max)
         }
         assert_true(head_has(got, "Connection: close"));
         assert_int_equal(at, host.out.len);
-        fake_host_close(&host);
-        free(body);
     }
 }
 

@@ -104,7 +104,7 @@ UNIT_TEST_IN(test_refused, doh_http2_open_bed, h2_host_close)
 static const struct h2_reply *post_long(struct bed *bed, size_t len)
 {
     enum { FRAME_MAX = 16384 };
-    uint8_t *body = xcalloc(1, len);
+    CLEANUP_FREE uint8_t *body = xcalloc(1, len);
     uint32_t stream = bed->last_stream += bed->last_stream ? 2 : 1;
     memcpy(body, QUERY, QUERY_LEN);
     h2_headers(&bed->bytes, 0, stream, POST);
@@ -114,7 +114,6 @@ static const struct h2_reply *post_long(struct bed *bed, size_t len)
                  slice_of(body + at, part));
     }
     h2_host_arrive(bed);
-    free(body);
     return h2_replies_find(&bed->got, stream);
 }
 

@@ -37,7 +37,7 @@ static void engine_want(struct fixture *fixture, const char *question, const cha
 /* `count` addresses at `name`.cluster.local. */
 static void engine_put_many(struct fixture *fixture, const char *name, unsigned count)
 {
-    struct fixture_key *many = xcalloc(count, sizeof(*many));
+    CLEANUP_FREE struct fixture_key *many = xcalloc(count, sizeof(*many));
     for (unsigned i = 0; i < count; i++) {
         many[i].key = xasprintf("local/cluster/%s/h%u", name, i);
         many[i].value =
@@ -48,7 +48,6 @@ static void engine_put_many(struct fixture *fixture, const char *name, unsigned 
         free((void *)(uintptr_t)many[i].key);
         free((void *)(uintptr_t)many[i].value);
     }
-    free(many);
 }
 
 static unsigned engine_count_lines(const char *text, const char *mark)
@@ -349,7 +348,7 @@ static void engine_say(struct said *said, unsigned i, enum external_outcome outc
 
 UNIT_TEST_ON(external_alias, struct fixture *f)
 {
-    struct said said;
+    CLEANUP(said_fini) struct said said;
     engine_want(f, "ext.cluster.local. A", EXT_ALONE); /* no upstream: the client may follow it */
     f->config.has_nameservers = true;
     f->config.settings.no_rec = true; /* only affects clients' questions */
@@ -369,7 +368,6 @@ UNIT_TEST_ON(external_alias, struct fixture *f)
     engine_want(f, "ext.cluster.local. A",
                 OK "\n? ext.cluster.local. IN A\n= ext.cluster.local. 100 CNAME www.example.com.\n"
                    "= www.example.com. 100 A 192.0.2.1");
-    said_fini(&said);
 }
 
 /* Upstreams deny a target, fail, or were not asked, in either schema. */
@@ -410,7 +408,7 @@ UNIT_TEST_ON(external_outcomes, struct fixture *f)
          {"SERVFAIL qr rd ra\n? ext.cluster.local. IN A",
           "SERVFAIL qr rd ra\n? ext.cluster.local. IN A"}},
     };
-    struct said said;
+    CLEANUP(said_fini) struct said said;
     f->config.has_nameservers = true;
     said_init(&said, f);
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
@@ -420,7 +418,6 @@ UNIT_TEST_ON(external_outcomes, struct fixture *f)
             engine_want(f, "ext.cluster.local. A", rows[i].want[schema]);
         }
     }
-    said_fini(&said);
 }
 
 /* RD is clear: nobody is asked, whatever the schema, the flags and the way to the target. */
@@ -468,7 +465,7 @@ UNIT_TEST_ON(external_target_of_many, struct fixture *f)
         {"local/cluster/p", "{'host':'www.example.com','ttl':50}"},
         {"local/cluster/q", "{'host':'WWW.example.com','ttl':50}"},
     };
-    struct said said;
+    CLEANUP(said_fini) struct said said;
     fixture_put(f, ways, ARRAY_LEN(ways));
     f->config.has_nameservers = true;
     said_init(&said, f);
@@ -478,12 +475,11 @@ UNIT_TEST_ON(external_target_of_many, struct fixture *f)
                 "\n? way.cluster.local. IN A\n= way.cluster.local. 50 CNAME q.cluster.local.\n"
                 "= p.cluster.local. 50 CNAME www.example.com.\n= www.example.com. 50 A 192.0.2.1\n"
                 "= q.cluster.local. 50 CNAME WWW.example.com.");
-    said_fini(&said);
 }
 
 UNIT_TEST_ON(external_targets, struct fixture *f)
 {
-    struct said said;
+    CLEANUP(said_fini) struct said said;
     f->config.has_nameservers = true;
     engine_want(f, "_s.cluster.local. SRV", "lookup www.example.com./A www.example.com./AAAA");
     engine_want(f, "_s.cluster.local. AAAA", "lookup www.example.com./AAAA");
@@ -509,7 +505,6 @@ UNIT_TEST_ON(external_targets, struct fixture *f)
     engine_want(f, "_s.cluster.local. A",
                 OK "\n? _s.cluster.local. IN A\n= _s.cluster.local. 30 CNAME web.cluster.local.\n"
                    "= web.cluster.local. 30 A 10.0.0.1");
-    said_fini(&said);
 }
 
 /* Sixteen questions go upstream, two for each target; the other targets get no addresses. */

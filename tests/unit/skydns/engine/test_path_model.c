@@ -26,12 +26,11 @@ static void path_model_put_keys(struct search_list_bed *p)
     };
     unsigned count = random_below(KEYS_MAX);
     for (unsigned i = 0; i < count; i++) {
-        char *key = xasprintf("local/cluster/%s%s%s%s", ANY_OF(above), ANY_OF(labels),
-                              random_below(2) ? "/" : "", random_below(2) ? "" : "k");
+        CLEANUP_FREE char *key = xasprintf("local/cluster/%s%s%s%s", ANY_OF(above), ANY_OF(labels),
+                                           random_below(2) ? "/" : "", random_below(2) ? "" : "k");
         if (key[strlen(key) - 1] != '/') {
             fixture_put(p->f, &(struct fixture_key){key, ANY_OF(values)}, 1);
         }
-        free(key);
     }
 }
 
@@ -117,9 +116,8 @@ static void note_ttl(const char *line, unsigned long *least)
     const char *at = strchr(line + 2, ' ');
     unsigned long ttl = strtoul(at, NULL, 10), minimum = ttl;
     if (kind == '!') {
-        char *end = xstrndup(line, strcspn(line, "\n"));
+        CLEANUP_FREE char *end = xstrndup(line, strcspn(line, "\n"));
         minimum = strtoul(strrchr(end, ' '), NULL, 10);
-        free(end);
     }
     if (kind == '=' || (kind == '!' && strstr(line, " SOA "))) {
         *least = ttl < *least ? ttl : *least;
@@ -250,14 +248,13 @@ static bool path_model_take_reply(struct scan *w, unsigned place)
     is_found = is_found || (is_no_data && !passes_no_data(w, place));
     size_t len = path_model_forwarded(w, place, &r, false);
     assert_int_not_equal(len, 0);
-    char *right = path_model_moved(w, place, w->p->f->text);
+    CLEANUP_FREE char *right = path_model_moved(w, place, w->p->f->text);
     if (is_found) {
         assert_int_not_equal(path_model_forwarded(w, place, &r, true), 0);
         assert_string_equal(w->p->f->text, right);
     } else {
         assert_int_equal(path_model_forwarded(w, place, &r, true), 0);
     }
-    free(right);
     return is_found;
 }
 
@@ -295,11 +292,10 @@ static bool path_model_try_place(struct scan *w, unsigned place, unsigned *waits
     f->search_list_at = 0;
     const char *text = path_model_ask(w, place, false);
     if (f->verdict == ENGINE_DEFER && f->deferral.kind == ENGINE_DEFER_LOOKUP) {
-        char *lookup = xstrdup(text);
+        CLEANUP_FREE char *lookup = xstrdup(text);
         f->search_list_at = search_list_at;
         assert_string_equal(path_model_ask(w, 0, true), lookup);
         assert_int_equal(f->deferral.search_list_at, place);
-        free(lookup);
         *waits_at = place;
         path_model_report(f);
         f->search_list_at = 0;
@@ -366,7 +362,7 @@ static void path_model_search(struct scan *w)
         assert_int_equal(f->verdict, ENGINE_REPLY);
         assert_int_equal(f->reply[3] & DNS_MASK_RCODE, DNS_RCODE_SERVFAIL);
     } else if (f->verdict == ENGINE_REPLY) {
-        char *got = xstrdup(text);
+        CLEANUP_FREE char *got = xstrdup(text);
         go_to(w, 0);
         const char *plain = path_model_ask(w, 0, false);
         if (w->seen & ENGINE_PATH_SAW_NO_DATA && strncmp(plain, no_name, strlen(no_name)) == 0) {
@@ -375,7 +371,6 @@ static void path_model_search(struct scan *w)
         } else {
             assert_string_equal(plain, got);
         }
-        free(got);
     }
     free(right);
 }
@@ -387,7 +382,7 @@ UNIT_TEST(searches)
         "TXT edns=4096 cd", "MX tcp", "A edns=4096 ad",    "CNAME tcp"};
     for (unsigned tree = 0; tree < TREES; tree++) {
         random_state = tree;
-        struct search_list_bed p = path_model_make_world();
+        CLEANUP(search_list_bed_free) struct search_list_bed p = path_model_make_world();
         struct scan w = {.p = &p};
         for (unsigned i = 0; i < QUESTIONS; i++) {
             char prefix[NAME_MAX / 2] = "";
@@ -405,6 +400,5 @@ UNIT_TEST(searches)
             }
             path_model_search(&w);
         }
-        search_list_bed_free(&p);
     }
 }

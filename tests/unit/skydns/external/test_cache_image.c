@@ -549,7 +549,7 @@ UNIT_TEST(test_room)
     struct cache_hit hit;
     external_reply_make(&reply, "NOERROR qr\n? b.test. IN A\n= b.test. 60 CNAME c.test.\n"
                                 "! test. 60" SOA);
-    struct parsed_response response;
+    CLEANUP(response_parse_fini) struct parsed_response response;
     response_parse(reply.wire, reply.len, &response);
     memset(records, 0, sizeof(records));
     for (size_t room = 200; room-- > 0;) {
@@ -567,7 +567,6 @@ UNIT_TEST(test_room)
         assert_true(copied == 0 || exact[copied - 1] != 0x55);
         test_free(exact);
     }
-    response_parse_fini(&response);
 }
 
 /* The largest reply is kept whole; one whose names grow beyond a message is not. */

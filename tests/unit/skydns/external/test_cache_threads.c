@@ -23,7 +23,7 @@ static void *read_replies(void *data)
 {
     const struct cache_limits limits = {.ttl_max_s = 60, .stale_ms = 1000};
     uint32_t random = *(const uint32_t *)data, version;
-    uint8_t *records = malloc(65535);
+    CLEANUP_FREE uint8_t *records = malloc(65535);
     for (unsigned hits = 0; hits < HITS_EACH && records;) {
         struct cache_hit hit;
         random = random * 1664525 + 1013904223;
@@ -39,7 +39,6 @@ static void *read_replies(void *data)
             }
         }
     }
-    free(records);
     atomic_fetch_sub(&readers_left, 1);
     return NULL;
 }

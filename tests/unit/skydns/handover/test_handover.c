@@ -209,7 +209,7 @@ UNIT_TEST(test_nobody_is_there)
 
 UNIT_TEST(test_the_sockets_are_passed_and_taken)
 {
-    struct meeting m;
+    CLEANUP(end_meeting) struct meeting m;
     struct joining joining;
     begin_meeting(&m, *state);
     join_meeting(&m, &joining);
@@ -227,12 +227,11 @@ UNIT_TEST(test_the_sockets_are_passed_and_taken)
     join_meeting(&m, &joining);
     assert_int_equal(joining.result, ERR_REFUSED);
     assert_non_null(strstr(joining.err.msg, "handed over to another skydns already"));
-    end_meeting(&m);
 }
 
 UNIT_TEST(test_a_later_one_takes_the_place)
 {
-    struct meeting m;
+    CLEANUP(end_meeting) struct meeting m;
     struct joining first, second;
     begin_meeting(&m, *state);
     join_meeting(&m, &first);
@@ -242,7 +241,6 @@ UNIT_TEST(test_a_later_one_takes_the_place)
     assert_non_null(strstr(first.err.msg, "a later skydns"));
     leave_meeting(&first);
     leave_meeting(&second);
-    end_meeting(&m);
 }
 
 UNIT_TEST(test_the_end_of_the_running_one_is_seen)
@@ -261,7 +259,7 @@ UNIT_TEST(test_a_wrong_secret)
 {
     const struct handover_place *place = *state;
     uint8_t secret[HANDOVER_SECRET_SIZE];
-    struct meeting m;
+    CLEANUP(end_meeting) struct meeting m;
     struct joining joining;
     struct err err;
     begin_meeting(&m, place);
@@ -271,7 +269,6 @@ UNIT_TEST(test_a_wrong_secret)
     assert_int_equal(joining.result, ERR_REFUSED);
     assert_non_null(strstr(joining.err.msg, "wrong secret"));
     assert_int_equal(handover_offer_refused(m.offer), 1);
-    end_meeting(&m);
 }
 
 /* ---- Two processes, as main() has them ---- */
@@ -350,7 +347,7 @@ UNIT_TEST(test_the_first_process)
 UNIT_TEST(test_the_next_process_is_left_alone)
 {
     struct meeting m;
-    struct starting next;
+    CLEANUP(end_next) struct starting next;
     struct log_capture capture;
     begin_meeting(&m, *state);
     join_as_next(&m, &next);
@@ -362,7 +359,6 @@ UNIT_TEST(test_the_next_process_is_left_alone)
     const char *log = log_capture_end(&capture);
     assert_int_equal(log_occurrences(log, "the other skydns has ended"), 1);
     assert_false(handover_is_joined(next.handover));
-    end_next(&next);
 }
 
 /* After a handover, a place that cannot be used is no error: nobody else answers. */
@@ -382,9 +378,8 @@ UNIT_TEST(test_the_next_process_cannot_offer)
     assert_int_equal(log_occurrences(log, "no other skydns can take the addresses over"), 1);
     end_next(&next);
     end_meeting(&m);
-    struct starting first = {.loop = ev_loop_new(0), .place = &place};
+    CLEANUP(end_next) struct starting first = {.loop = ev_loop_new(0), .place = &place};
     (void)start_thread(&first);
     assert_int_equal(first.result, 0);
     assert_true(handover_serve(first.handover, &m.offered, meeting_note_taken, &m, &err) < 0);
-    end_next(&first);
 }

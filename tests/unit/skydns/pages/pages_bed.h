@@ -146,7 +146,7 @@ static inline void bed_stop(struct pages_bed *bed)
 static inline void bed_put(struct pages_bed *bed, const struct bed_key *key)
 {
     char path[BED_KEY_MAX];
-    char *json = xstrdup(key->value);
+    CLEANUP_FREE char *json = xstrdup(key->value);
     for (char *p = json; *p; p++) {
         *p = *p == '\'' ? '"' : *p;
     }
@@ -154,7 +154,6 @@ static inline void bed_put(struct pages_bed *bed, const struct bed_key *key)
     const struct etcd_kv kv = {
         .key = slice_str(path), .value = slice_str(json), .mod_revision = ++bed->revision};
     bed_mirror.put(bed_mirror.data, &kv);
-    free(json);
 }
 
 /* Makes these the only keys in etcd: the first has revision 1. */

@@ -49,8 +49,7 @@ static inline json_t *read_streamed_json(const struct http_reply *reply, size_t 
         buf_append_slice(&page, buf_slice(&piece));
         buf_fini(&piece);
     }
-    json_t *json = read_json(&page);
-    return json;
+    return read_json(&page);
 }
 
 #endif

@@ -181,10 +181,10 @@ static void figures_expect_item(const json_t *page, const char *array, size_t i,
         *p = *p == '\'' ? '"' : *p;
     }
     const json_t *item = json_array_get(json_object_get(page, array), i);
-    char *is = json_dumps(item, JSON_COMPACT | JSON_REAL_PRECISION(6) | JSON_ENCODE_ANY);
+    CLEANUP_FREE char *is =
+        json_dumps(item, JSON_COMPACT | JSON_REAL_PRECISION(6) | JSON_ENCODE_ANY);
     assert_non_null(is);
     assert_string_equal(is, text);
-    free(is);
 }
 
 static size_t figures_items(const json_t *page, const char *array)
@@ -371,7 +371,7 @@ UNIT_TEST_ON(test_queries_without_a_place, struct figures_bed *bed)
 
 UNIT_TEST(test_figures_of_the_metric)
 {
-    struct figures_bed bed;
+    CLEANUP(figures_stop) struct figures_bed bed;
     CLEANUP_BUF struct buf out = buf_of(METRICS_MAX);
     figures_start(&bed, 10);
     assert_string_equal(figures_metric(&bed, &out), ""); /* no address is known */
@@ -391,13 +391,12 @@ UNIT_TEST(test_figures_of_the_metric)
     const char *metric = figures_metric(&bed, &out);
     assert_int_equal(figures_sample(metric, "shop", "answered"), 7);
     assert_int_equal(figures_sample(metric, "prod", "answered"), 10);
-    figures_stop(&bed);
 }
 
 /* With one label, the busier namespace has it, the other one counts without a name. */
 UNIT_TEST(test_one_label)
 {
-    struct figures_bed bed;
+    CLEANUP(figures_stop) struct figures_bed bed;
     CLEANUP_BUF struct buf out = buf_of(METRICS_MAX);
     figures_start(&bed, 1);
     figures_note_all(&bed);
@@ -406,7 +405,6 @@ UNIT_TEST(test_one_label)
     assert_null(strstr(metric, "shop"));
     assert_int_equal(figures_sample(metric, "", "failed"), 3);
     assert_int_equal(figures_sample(metric, "", "answered"), 2);
-    figures_stop(&bed);
 }
 
 /* ---- When threads count ---- */
@@ -428,7 +426,7 @@ UNIT_TEST_ON(test_counting_while_clients_are_known, struct figures_bed *bed)
  * CLIENT_FIGURES_WATCHED_MS; the metric does not exist. */
 UNIT_TEST(test_counting_while_the_page_is_read)
 {
-    struct figures_bed bed;
+    CLEANUP(figures_stop) struct figures_bed bed;
     CLEANUP_BUF struct buf out = buf_of(METRICS_MAX);
     figures_start(&bed, 0);
     figures_place(&bed, "10.0.0.1", "prod");
@@ -450,7 +448,6 @@ UNIT_TEST(test_counting_while_the_page_is_read)
     figures_clock_ms++;
     client_figures_read(bed.figures);
     assert_false(query_tap_wants_clients(&bed.tap));
-    figures_stop(&bed);
 }
 
 /* Counting that begins again after a gap begins an empty window. */

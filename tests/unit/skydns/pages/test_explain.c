@@ -116,7 +116,7 @@ UNIT_TEST(test_rules)
         {"web.*.svc.cluster.local", "A", "local/cluster/svc/two/db", EXPLAIN_PATTERN},
         {"1.0.0.10.in-addr.arpa", "PTR", "arpa/in-addr/10/0/0/1", EXPLAIN_GAVE},
     };
-    struct pages_bed bed;
+    CLEANUP(bed_stop) struct pages_bed bed;
     bed_start(&bed, "-nameservers=127.0.0.1:10253");
     bed_fill(&bed, mixed, ARRAY_LEN(mixed));
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
@@ -128,7 +128,6 @@ UNIT_TEST(test_rules)
         assert_int_equal(x->revision, ARRAY_LEN(mixed));
         assert_non_null(x->plan);
     }
-    bed_stop(&bed);
 }
 
 /* The store chooses which of two equal keys gives the record; the other one refers to it. */
@@ -167,7 +166,7 @@ UNIT_TEST(test_schema_of_kubernetes)
         {"default.svc.cluster.local", "A", EXPLAIN_SCHEMA, EXPLAIN_HIDDEN},
         {"alias.other.svc.cluster.local", "A", EXPLAIN_SCHEMA, EXPLAIN_HIDDEN},
     };
-    struct pages_bed bed;
+    CLEANUP(bed_stop) struct pages_bed bed;
     bed_start(&bed, "-no-rec -schema=kubernetes");
     bed_fill(&bed, keys, ARRAY_LEN(keys));
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
@@ -179,7 +178,6 @@ UNIT_TEST(test_schema_of_kubernetes)
                     "%s %s: rules %d, %d", rows[i].name, rows[i].type,
                     address ? (int)address->rule : -1, port ? (int)port->rule : -1);
     }
-    bed_stop(&bed);
 }
 
 /* With -schema=kubernetes a CNAME stands alone, and leads on for every type. */
@@ -200,7 +198,7 @@ UNIT_TEST(test_aliases)
         {"AAAA", EXPLAIN_ALIAS, EXPLAIN_FAMILY, EXPLAIN_SCHEMA},
         {"TXT", EXPLAIN_ALIAS, EXPLAIN_NO_TEXT, EXPLAIN_NO_TEXT},
     };
-    struct pages_bed bed;
+    CLEANUP(bed_stop) struct pages_bed bed;
     bed_start(&bed, "-no-rec -schema=kubernetes");
     bed_fill(&bed, keys, ARRAY_LEN(keys));
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
@@ -216,7 +214,6 @@ UNIT_TEST(test_aliases)
     const struct explanation *said = bed_explain(&bed, "said.cluster.local", "TXT");
     assert_int_equal(said->name_count, 1); /* not its target */
     assert_int_equal(explain_find_record(said, keys[4].key)->rule, EXPLAIN_GAVE);
-    bed_stop(&bed);
 }
 
 /* ---- Names ---- */
@@ -258,14 +255,13 @@ UNIT_TEST_ON(test_ring, struct pages_bed *bed)
 
 UNIT_TEST(test_what_local_stands_for)
 {
-    struct pages_bed bed;
+    CLEANUP(bed_stop) struct pages_bed bed;
     bed_start(&bed, "-no-rec -local=y.cluster.local");
     bed_fill(&bed, mixed, ARRAY_LEN(mixed));
     const struct explanation *x = bed_explain(&bed, "local.dns.cluster.local", "A");
     assert_int_equal(x->plan->answers.count, 1);
     assert_int_equal(x->name_count, 1);
     assert_ptr_equal(explain_find_name(x, "y.cluster.local"), &x->names[0]);
-    bed_stop(&bed);
 }
 
 /* A domain's NS records come from the keys below dns/ns. */
@@ -385,7 +381,7 @@ UNIT_TEST_ON(test_names_are_limited, struct pages_bed *bed)
 
 UNIT_TEST(test_external_questions)
 {
-    struct pages_bed bed;
+    CLEANUP(bed_stop) struct pages_bed bed;
     bed_start(&bed, "-nameservers=127.0.0.1:10253");
     bed_fill(&bed, mixed, ARRAY_LEN(mixed));
     const struct explanation *x = bed_explain(&bed, "out.x.cluster.local", "A");
@@ -397,12 +393,11 @@ UNIT_TEST(test_external_questions)
     assert_int_equal(x->plan->authority_count, 0); /* nobody has denied anything */
     /* The next explanation keeps nothing of it. */
     assert_int_equal(bed_explain(&bed, "y.cluster.local", "A")->external_count, 0);
-    bed_stop(&bed);
 }
 
 UNIT_TEST(test_not_from_here)
 {
-    struct pages_bed bed;
+    CLEANUP(bed_stop) struct pages_bed bed;
     bed_start(&bed, "-nameservers=127.0.0.1:10253");
     bed_fill(&bed, mixed, ARRAY_LEN(mixed));
     const struct explanation *x = bed_explain(&bed, "www.example.com", "AAAA");
@@ -410,7 +405,6 @@ UNIT_TEST(test_not_from_here)
     assert_non_null(x->why);
     assert_int_equal(x->name_count, 0);
     assert_int_equal(x->question.type, DNS_TYPE_AAAA);
-    bed_stop(&bed);
 }
 
 UNIT_TEST_ON(test_nothing_read_yet, struct pages_bed *bed)

@@ -116,7 +116,7 @@ UNIT_TEST(test_identities)
 
 UNIT_TEST(test_what_is_hidden)
 {
-    struct who_bed w;
+    CLEANUP(explain_asking_client_stop) struct who_bed w;
     explain_asking_client_start(&w, "-visibility=own -reverse-zones=10.0.0.0/8");
     explain_asking_client_expect(&w, "10.1.0.1", "web.a.svc.cluster.local",
                                  "A: NOERROR, answers: 1");
@@ -146,7 +146,6 @@ UNIT_TEST(test_what_is_hidden)
     explain_asking_client_expect(&w, NULL, "web.*.svc.cluster.local", "answers: 2");
     assert_null(
         strstr(explain_asking_client_page(&w, NULL, "web.b.svc.cluster.local", false), "hidden"));
-    explain_asking_client_stop(&w);
 }
 
 UNIT_TEST(test_search_paths)
@@ -218,7 +217,7 @@ UNIT_TEST(test_limits)
 /* Nothing is said of it for our own names. */
 UNIT_TEST(test_recursion)
 {
-    struct who_bed w;
+    CLEANUP(explain_asking_client_stop) struct who_bed w;
     explain_asking_client_start(&w, "-nameservers=127.0.0.1:9 -rcache=0");
     struct engine_config *config = options_engine_config(&w.bed.options);
     config->clients = NULL;
@@ -239,12 +238,11 @@ UNIT_TEST(test_recursion)
     assert_null(strstr(explain_asking_client_page(&w, NULL, "www.x.test", true), "recursion"));
     config->allows_all = true;
     explain_asking_client_expect(&w, "10.2.0.1", "www.x.test", "-allow-recursion lets everybody");
-    explain_asking_client_stop(&w);
 }
 
 UNIT_TEST(test_search_lists)
 {
-    struct who_bed w;
+    CLEANUP(explain_asking_client_stop) struct who_bed w;
     explain_asking_client_start(
         &w, "-autopath -search=corp.test -nameservers=127.0.0.1:9 -rcache=0 -ndots=2");
     explain_asking_client_expect(
@@ -275,5 +273,4 @@ UNIT_TEST(test_search_lists)
     const struct explanation *x = bed_explain(&w.bed, "web.a", "TXT");
     assert_int_equal(x->search.count, 5);
     assert_int_equal(x->search.outcomes[1], EXPLAIN_NO_DATA); /* web.a.svc.cluster.local */
-    explain_asking_client_stop(&w);
 }

@@ -61,8 +61,7 @@ static char *external_page(const struct fixture *f, uint64_t *ret_misses)
     CLEANUP_BUF struct buf text = buf_of(PAGE_MAX);
     struct metrics_page page = metrics_page_begin(&text, "skydns_");
     *ret_misses = metrics_external_write(&page, publisher_newest_config(f->publisher), f->resolver);
-    char *copy = xstrdup(buf_cstr(&text));
-    return copy;
+    return xstrdup(buf_cstr(&text));
 }
 
 UNIT_TEST(test_upstreams)

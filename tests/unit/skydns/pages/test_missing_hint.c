@@ -149,7 +149,7 @@ UNIT_TEST_ON(test_aliases, struct pages_bed *bed)
 /* A name that the client may not see is said to be there. */
 UNIT_TEST(test_hidden)
 {
-    struct pages_bed bed;
+    CLEANUP(bed_stop) struct pages_bed bed;
     bed_start(&bed, "-schema=kubernetes -visibility=own");
     bed_fill(&bed, cluster, ARRAY_LEN(cluster));
     struct engine_config *config = options_engine_config(&bed.options);
@@ -157,5 +157,4 @@ UNIT_TEST(test_hidden)
     publisher_configure(bed.publisher, config);
     expect_hint(&bed, "web.prod." SD, "shop", "hidden", "");
     expect_hint(&bed, "web.prod." SD, "prod", "created", "");
-    bed_stop(&bed);
 }

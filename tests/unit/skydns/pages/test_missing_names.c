@@ -104,25 +104,23 @@ UNIT_TEST(test_expansions)
                                        "wbe.prod.svc.cluster.local.prod.svc.cluster.local",
                                        /* Not ours */
                                        "www.example.org"};
-    struct missing_bed bed;
+    CLEANUP(missing_stop) struct missing_bed bed;
     CLEANUP_BUF struct buf out = buf_of(4096);
     missing_start(&bed);
     put_samples(&bed, none, ARRAY_LEN(none), 20);
     assert_string_equal(shown_text(&bed, &out), "");
     assert_int_equal(missing_names_expansions(bed.names), 2 * 20);
-    missing_stop(&bed);
 }
 
 /* A whole name in a namespace that there is not is no candidate: the others are not asked for. */
 UNIT_TEST(test_unexplained)
 {
     static const char *const whole[] = {"queue.analytics.svc.cluster.local"};
-    struct missing_bed bed;
+    CLEANUP(missing_stop) struct missing_bed bed;
     CLEANUP_BUF struct buf out = buf_of(4096);
     missing_start(&bed);
     put_samples(&bed, whole, 1, 20);
     assert_string_equal(shown_text(&bed, &out), "queue.analytics.svc.cluster.local.> ");
-    missing_stop(&bed);
 }
 
 /* One candidate of a mistake is shown: the one that can be explained. */
@@ -132,7 +130,7 @@ UNIT_TEST(test_candidates)
                                              "wbe.cluster.local"};
     static const char *const with_namespace[] = {
         "crt.shop.prod.svc.cluster.local", "crt.shop.svc.cluster.local", "crt.shop.cluster.local"};
-    struct missing_bed bed;
+    CLEANUP(missing_stop) struct missing_bed bed;
     CLEANUP_BUF struct buf out = buf_of(4096);
     missing_start(&bed);
     put_samples(&bed, short_name, ARRAY_LEN(short_name), 20);
@@ -140,7 +138,6 @@ UNIT_TEST(test_candidates)
     assert_string_equal(shown_text(&bed, &out),
                         "wbe.prod.svc.cluster.local.>web.prod.svc.cluster.local. "
                         "crt.shop.svc.cluster.local.>cart.shop.svc.cluster.local. ");
-    missing_stop(&bed);
 }
 
 /* A typo between 100,000 random names, a turn's worth at a time, is the first. The clock stands
@@ -149,7 +146,7 @@ UNIT_TEST(test_random_names)
 {
     enum { TURNS = 100, EACH = 1000 };
     static const char wanted[] = "wbe.prod.svc.cluster.local.>web.prod.svc.cluster.local. ";
-    struct missing_bed bed;
+    CLEANUP(missing_stop) struct missing_bed bed;
     unsigned number = 0;
     CLEANUP_BUF struct buf out = buf_of(64 * 1024);
     missing_start(&bed);
@@ -167,5 +164,4 @@ UNIT_TEST(test_random_names)
     assert_that(strncmp(text, wanted, strlen(wanted)) == 0, "%.200s", text);
     assert_int_equal(name_samples_dropped(bed.samples), 0);
     test_clock_run();
-    missing_stop(&bed);
 }

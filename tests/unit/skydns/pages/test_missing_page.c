@@ -180,10 +180,10 @@ static void missing_page_expect(const json_t *page, const char *field, const cha
     for (char *p = text; *p; p++) {
         *p = *p == '\'' ? '"' : *p;
     }
-    char *is = json_dumps(json_object_get(page, field), JSON_COMPACT | JSON_ENCODE_ANY);
+    CLEANUP_FREE char *is =
+        json_dumps(json_object_get(page, field), JSON_COMPACT | JSON_ENCODE_ANY);
     assert_non_null(is);
     assert_string_equal(is, text);
-    free(is);
 }
 
 /* ---- Names and aliases ---- */

@@ -46,7 +46,7 @@ UNIT_TEST(test_fields)
          "'mail':true,'group':'g'}"},
         {"com/example/bad", "{'rr':['SOA a. b. 1 2 3 4 5']}"},
     };
-    struct pages_bed bed;
+    CLEANUP(bed_stop) struct pages_bed bed;
     unsigned pieces;
     bed_start(&bed, "-no-rec");
     bed_fill(&bed, keys, ARRAY_LEN(keys));
@@ -85,14 +85,13 @@ UNIT_TEST(test_fields)
     assert_non_null(strstr(json_string_value(json_object_get(bad, "reason")), "SOA"));
     assert_int_equal(json_integer_value(json_object_get(bad, "revision")), 4);
     json_decref(page);
-    bed_stop(&bed);
 }
 
 /* Before the first read there is nothing; many records and unusable keys come in pieces. */
 UNIT_TEST(test_pieces)
 {
     enum { MANY = 3000 };
-    struct pages_bed bed;
+    CLEANUP(bed_stop) struct pages_bed bed;
     unsigned pieces;
     bed_start(&bed, "-no-rec");
     json_t *page = record_page_read(&bed, &pieces);
@@ -111,5 +110,4 @@ UNIT_TEST(test_pieces)
     assert_int_equal(json_array_size(json_object_get(page, "broken")), MANY / 3);
     assert_true(pieces > 4);
     json_decref(page);
-    bed_stop(&bed);
 }

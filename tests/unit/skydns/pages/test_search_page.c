@@ -178,7 +178,7 @@ UNIT_TEST_ON(test_changes, struct pages_bed *bed)
     char text[TEXT_MAX];
     assert_string_equal(search_page_found(bed, "web", text), "");
     bed_fill(bed, keys, ARRAY_LEN(keys));
-    struct http_reply reply = pages_search_page_begin(bed, "web");
+    CLEANUP(pages_search_page_end) struct http_reply reply = pages_search_page_begin(bed, "web");
     CLEANUP_BUF struct buf piece = buf_of(HTTP_PIECE_MAX);
     assert_true(reply.stream.more(reply.stream.data, &piece));
     assert_true(reply.stream.more(reply.stream.data, &piece)); /* all are found */
@@ -188,5 +188,4 @@ UNIT_TEST_ON(test_changes, struct pages_bed *bed)
     assert_non_null(strstr(buf_cstr(&piece), "\"matches\":2"));
     assert_non_null(strstr(buf_cstr(&piece), "web.cluster.local."));
     assert_null(strstr(buf_cstr(&piece), "web2.cluster.local."));
-    pages_search_page_end(&reply);
 }

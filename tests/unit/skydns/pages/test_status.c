@@ -109,10 +109,9 @@ UNIT_TESTS_HAVE_THREADS
 static void pages_status_expect(struct pages *p, const char *target, unsigned status,
                                 const char *part)
 {
-    struct asked_page asked = http_ask(p->bed.loop, &p->address, target);
+    CLEANUP(asked_page_fini) struct asked_page asked = http_ask(p->bed.loop, &p->address, target);
     assert_that(asked.page.status == status && strstr(asked.page.body, part), "%s: %u %s", target,
                 asked.page.status, asked.page.body);
-    asked_page_fini(&asked);
 }
 
 static json_t *status_json_of(struct pages *p, const char *target)
@@ -149,7 +148,7 @@ UNIT_TEST_ON(test_readiness, struct pages *p)
 /* Makes the sections that an earlier process wrote. */
 static void status_save_sections(struct snapshot_content *content)
 {
-    struct pages_bed bed;
+    CLEANUP(bed_stop) struct pages_bed bed;
     struct snapshot_image image;
     bed_start(&bed, "-no-rec");
     bed_fill(&bed, NULL, 0);
@@ -158,7 +157,6 @@ static void status_save_sections(struct snapshot_content *content)
     snapshot_image_init(&image);
     assert_true(store_sync_save(bed.sync, &image));
     memcpy(content->sections, image.sections, sizeof(content->sections));
-    bed_stop(&bed);
 }
 
 /* A snapshot of one record, of 12 s ago. */
@@ -195,6 +193,7 @@ static int setup_with_snapshot_requiring(void **state)
 /* The whole text but for the seconds, which may be a few more. */
 static void expect_strict(struct pages *p)
 {
+    CLEANUP(asked_page_fini)
     struct asked_page asked = http_ask(p->bed.loop, &p->address, "/readiness?strict");
     int age_s = 0, end = 0;
     assert_int_equal(asked.page.status, 503);
@@ -202,7 +201,6 @@ static void expect_strict(struct pages *p)
                         1 &&
                     end != 0 && !asked.page.body[end] && age_s >= 12 && age_s <= 59,
                 "%s", asked.page.body);
-    asked_page_fini(&asked);
 }
 
 UNIT_TEST_IN(test_from_a_snapshot, setup_with_snapshot, status_teardown)
@@ -586,9 +584,8 @@ static int64_t status_certificate_ends(const void *certificate)
 
 static void expect_none(struct pages *p, const char *target, const char *part)
 {
-    struct asked_page asked = http_ask(p->bed.loop, &p->address, target);
+    CLEANUP(asked_page_fini) struct asked_page asked = http_ask(p->bed.loop, &p->address, target);
     assert_that(!strstr(asked.page.body, part), "%s has %s: %s", target, part, asked.page.body);
-    asked_page_fini(&asked);
 }
 
 /* Transports are there if they have a listener. */

@@ -34,12 +34,11 @@ static const char event_format[] =
 
 static struct live_node *make_event(int second, const char *reason)
 {
-    char *text =
+    CLEANUP_FREE char *text =
         xasprintf(event_format, 1700000000000LL + second * 1000LL, reason, 1000000 + second * 1250,
                   800000 + second * 1000, 9000 + second * 20, 5000 + second * 40);
     struct live_node *event = live_event_parse(slice_str(text));
     assert_non_null(event);
-    free(text);
     return event;
 }
 
@@ -116,41 +115,38 @@ static const char screen_old[] =
 
 UNIT_TEST(test_80_by_24)
 {
-    struct live_model model = {.server = "127.0.0.1:8080"};
+    CLEANUP(live_model_fini) struct live_model model = {.server = "127.0.0.1:8080"};
     pages_top_view_take(&model, 0, "");
     pages_top_view_take(&model, 1, "");
     pages_top_view_take(&model, 3, "");
     drawn_expect(&top_view, &model, 80, 24, true, screen_80);
-    live_model_fini(&model);
 }
 
 UNIT_TEST(test_200_by_60)
 {
-    struct live_model model = {.server = "127.0.0.1:8080"};
+    CLEANUP(live_model_fini) struct live_model model = {.server = "127.0.0.1:8080"};
     pages_top_view_take(&model, 0, "");
     pages_top_view_take(&model, 1, "answers from a snapshot of 12s ago");
     drawn_expect(&top_view, &model, 200, 60, false, screen_200);
-    live_model_fini(&model);
 }
 
 UNIT_TEST(test_gone)
 {
+    CLEANUP(live_model_fini)
     struct live_model model = {
         .server = "[::1]:8080", .is_away = true, .away_ms = 61000, .why = "Connection refused"};
     drawn_expect(&top_view, &model, 80, 4, true, screen_gone);
     pages_top_view_take(&model, 0, "");
     drawn_expect(&top_view, &model, 80, 4, true, screen_old);
-    live_model_fini(&model);
 }
 
 /* Nothing is drawn outside of any screen. */
 UNIT_TEST(test_sizes)
 {
-    struct live_model model = {.server = "127.0.0.1:8080"};
+    CLEANUP(live_model_fini) struct live_model model = {.server = "127.0.0.1:8080"};
     pages_top_view_take(&model, 0, "");
     pages_top_view_take(&model, 1, "x");
     drawn_at_any_size(&top_view, &model);
-    live_model_fini(&model);
 }
 
 /* Any JSON: fields that are absent or of other types. */
@@ -163,22 +159,20 @@ UNIT_TEST(test_odd_events)
         "{\"queries\":{\"udp\":1e308,\"tcp\":1e308},\"time_ms\":1e300,\"uptime_s\":1e300,"
         "\"nameservers_more\":-1e300,\"latency\":{\"udp\":{\"bounds_us\":[1],\"counts\":[1e308]}}}",
     };
-    struct live_model model = {.server = "127.0.0.1:8080"};
+    CLEANUP(live_model_fini) struct live_model model = {.server = "127.0.0.1:8080"};
     for (size_t i = 0; i < ARRAY_LEN(events); i++) {
-        struct screen screen;
+        CLEANUP(screen_fini) struct screen screen;
         live_model_take(&model, live_event_parse(slice_str(events[i])), top_view.total);
         screen_init(&screen, 120, 40, true);
         live_screen_draw(&top_view, &model, &screen);
-        screen_fini(&screen);
     }
-    live_model_fini(&model);
 }
 
 /* Green is for states: no figure has it, whatever its value. */
 UNIT_TEST(test_no_figure_is_green)
 {
-    struct live_model model = {.server = "127.0.0.1:8080"};
-    struct screen screen;
+    CLEANUP(live_model_fini) struct live_model model = {.server = "127.0.0.1:8080"};
+    CLEANUP(screen_fini) struct screen screen;
     pages_top_view_take(&model, 0, "");
     pages_top_view_take(&model, 0, "");
     screen_init(&screen, 200, 60, true);
@@ -188,8 +182,6 @@ UNIT_TEST(test_no_figure_is_green)
         bool is_digit = cell->character >= '0' && cell->character <= '9';
         assert_false(is_digit && cell->style == SCREEN_GOOD);
     }
-    screen_fini(&screen);
-    live_model_fini(&model);
 }
 
 /* Clients of /clients, beside the figures of /live. */
@@ -198,9 +190,9 @@ UNIT_TEST(test_busiest_clients)
     static const char page[] =
         "{\"clients\":[{\"address\":\"10.1.0.7\",\"namespace\":\"prod\",\"queries\":900,"
         "\"misses\":600},{\"address\":\"10.9.9.9\",\"queries\":30,\"misses\":0}]}";
-    struct live_model model = {.server = "127.0.0.1:8080"};
+    CLEANUP(live_model_fini) struct live_model model = {.server = "127.0.0.1:8080"};
     struct live_node *event = make_event(0, ""), *busy = live_event_parse(slice_str(page));
-    struct screen screen;
+    CLEANUP(screen_fini) struct screen screen;
     live_event_put(event, "busy", busy);
     live_event_free(busy); /* the event has it, too */
     live_model_take(&model, event, top_view.total);
@@ -213,6 +205,4 @@ UNIT_TEST(test_busiest_clients)
     assert_non_null(strstr(table, "10.1.0.7  prod"));
     assert_non_null(strstr(table, "900       600\n"));
     assert_non_null(strstr(table, "10.9.9.9 "));
-    screen_fini(&screen);
-    live_model_fini(&model);
 }

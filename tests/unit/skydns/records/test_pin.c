@@ -222,7 +222,7 @@ static void enter_or_leave(struct fixture *f)
 UNIT_TEST(test_pinned_versions_stay_whole)
 {
     for (uint64_t seed = 1; seed <= SEEDS; seed++) {
-        struct fixture f = pin_fixture_new(seed);
+        CLEANUP(pin_fixture_free) struct fixture f = pin_fixture_new(seed);
         struct publisher_reader *changes = f.reader;
         struct publisher_reader *delays = publisher_reader_new(f.publisher);
         for (int step = 0; step < STEPS; step++) {
@@ -249,15 +249,13 @@ UNIT_TEST(test_pinned_versions_stay_whole)
         for (size_t i = 0; i < ARRAY_LEN(f.pins); i++) {
             buf_fini(&f.pins[i].text);
         }
-        pin_fixture_free(&f);
     }
 }
 
 UNIT_TEST(test_nothing_to_pin)
 {
-    struct fixture f = pin_fixture_new(1);
+    CLEANUP(pin_fixture_free) struct fixture f = pin_fixture_new(1);
     assert_null(publisher_pin(f.publisher));
-    pin_fixture_free(&f);
 }
 
 static void put_one(struct fixture *f)
@@ -272,7 +270,7 @@ static void put_one(struct fixture *f)
 /* Pins the promised number of versions; one that is pinned already takes no place. */
 UNIT_TEST(test_as_many_pins_as_promised)
 {
-    struct fixture f = pin_fixture_new(1);
+    CLEANUP(pin_fixture_free) struct fixture f = pin_fixture_new(1);
     const struct store *pinned[PUBLISHER_PINS_MAX];
     for (int i = 0; i < PUBLISHER_PINS_MAX; i++) {
         put_one(&f);
@@ -291,13 +289,12 @@ UNIT_TEST(test_as_many_pins_as_promised)
         assert_int_equal(store_revision(pinned[i]), i + 1);
         publisher_unpin(f.publisher, pinned[i]);
     }
-    pin_fixture_free(&f);
 }
 
 /* Garbage that a reader held back is in no version that was pinned later. */
 UNIT_TEST(test_younger_pin_keeps_nothing)
 {
-    struct fixture f = pin_fixture_new(1);
+    CLEANUP(pin_fixture_free) struct fixture f = pin_fixture_new(1);
     put_one(&f);
     assert_non_null(publisher_enter(f.reader));
     for (int i = 0; i < 2000; i++) { /* several parts' worth */
@@ -308,7 +305,6 @@ UNIT_TEST(test_younger_pin_keeps_nothing)
     assert_false(publisher_reclaim(f.publisher));
     publisher_unpin(f.publisher, pinned);
     assert_false(publisher_reclaim(f.publisher));
-    pin_fixture_free(&f);
 }
 
 /* ---- Memory ---- */
@@ -379,7 +375,7 @@ static bool has_first_address(const struct store *store, unsigned number)
 /* Every Service changes dozens of times under a pin: memory for one version more, and its list. */
 UNIT_TEST(test_pin_holds_one_version)
 {
-    struct churn c;
+    CLEANUP(churn_fini) struct churn c;
     size_t before = pin_resident();
     churn_init(&c, is_memory_told() ? SERVICES : FEW_SERVICES);
     size_t version = pin_resident() - before;
@@ -396,13 +392,12 @@ UNIT_TEST(test_pin_holds_one_version)
         assert_true(has_first_address(pinned, i));
     }
     publisher_unpin(c.publisher, pinned);
-    churn_fini(&c);
 }
 
 /* A pin's garbage is freed in parts, until it is all gone. */
 UNIT_TEST(test_unpinned_in_parts)
 {
-    struct churn c;
+    CLEANUP(churn_fini) struct churn c;
     unsigned parts = 1;
     churn_init(&c, SERVICES);
     const struct store *pinned = publisher_pin(c.publisher);
@@ -417,7 +412,6 @@ UNIT_TEST(test_unpinned_in_parts)
     /* All of its nodes and records, three to a Service at least. */
     print_message("%u parts\n", parts);
     assert_in_range(parts, 3, 100);
-    churn_fini(&c);
 }
 
 /* ---- A thread that reads the pinned version ---- */
@@ -455,7 +449,7 @@ static void *scan_pinned(void *data)
 
 UNIT_TEST(test_thread_reads_while_main_publishes)
 {
-    struct churn c;
+    CLEANUP(churn_fini) struct churn c;
     churn_init(&c, FEW_SERVICES);
     for (int i = 0; i < PINS_READ; i++) {
         struct scan scan = {.store = publisher_pin(c.publisher), .is_right = true};
@@ -469,5 +463,4 @@ UNIT_TEST(test_thread_reads_while_main_publishes)
         assert_true(scan.is_right);
         publisher_unpin(c.publisher, scan.store);
     }
-    churn_fini(&c);
 }

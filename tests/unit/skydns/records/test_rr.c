@@ -63,7 +63,7 @@ static void check_pairs(size_t fillers)
          true},
     };
     uint32_t addresses[FILLERS];
-    struct rr_list list;
+    CLEANUP(rr_list_fini) struct rr_list list;
     rr_list_init(&list);
     for (uint32_t i = 0; i < FILLERS; i++) {
         addresses[i] = i;
@@ -85,7 +85,6 @@ static void check_pairs(size_t fillers)
         add_fillers(&list, addresses, fillers);
         assert_int_equal(list.count, want);
     }
-    rr_list_fini(&list);
 }
 
 UNIT_TEST(duplicates_in_a_short_list)

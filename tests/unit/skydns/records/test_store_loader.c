@@ -314,7 +314,7 @@ static int compare_hashed(const void *a, const void *b)
 UNIT_TEST(test_equal_hashes)
 {
     enum { LABELS = 300000 };
-    struct hashed *all = xmalloc(LABELS * sizeof(all[0]));
+    CLEANUP_FREE struct hashed *all = xmalloc(LABELS * sizeof(all[0]));
     struct store_writer *writer = store_writer_new();
     char text[16];
     unsigned pairs = 0;
@@ -338,7 +338,6 @@ UNIT_TEST(test_equal_hashes)
     compare_stores(written, store_loader_commit(loaded, 1));
     store_writer_free(writer);
     store_writer_free(loaded);
-    free(all);
 }
 
 /* ---- Refused ---- */

@@ -116,8 +116,7 @@ static char *dump_text(struct dump *dump)
     }
     free(dump->lines);
     assert_false(text.failed);
-    char *result = xstrdup(buf_cstr(&text));
-    return result;
+    return xstrdup(buf_cstr(&text));
 }
 
 struct visible {
@@ -364,9 +363,8 @@ static void commit_and_check(struct fixture *f)
     f->steps++;
     unsigned at = f->steps % HELD_VERSIONS;
     if (f->held[at].text) { /* the oldest: unchanged to the end */
-        char *text = dump_store(f->held[at].store);
+        CLEANUP_FREE char *text = dump_store(f->held[at].store);
         assert_string_equal(text, f->held[at].text);
-        free(text);
         free(f->held[at].text);
         store_garbage_free(f->held[at].garbage);
     }
@@ -381,18 +379,16 @@ static void compare_with_fresh(struct fixture *f)
     struct store_writer *grown = f->writer;
     struct store_garbage *garbage;
     struct model model = f->model;
-    char *want = dump_store(f->held[f->steps % HELD_VERSIONS].store);
+    CLEANUP_FREE char *want = dump_store(f->held[f->steps % HELD_VERSIONS].store);
     f->writer = store_writer_new();
     for (size_t i = 0; i < model.count; i++) {
         store_model_put_both(f, model.keys[i].name, model.keys[i].revision);
     }
-    char *got = dump_store(store_writer_commit(f->writer, f->revision, &garbage));
+    CLEANUP_FREE char *got = dump_store(store_writer_commit(f->writer, f->revision, &garbage));
     assert_string_equal(got, want);
     store_garbage_free(garbage);
     store_writer_free(f->writer);
     f->writer = grown;
-    free(got);
-    free(want);
 }
 
 UNIT_TEST(test_random_transactions)

@@ -463,7 +463,7 @@ UNIT_TEST(test_zones)
             slice_str("{\"domain\":\"test,a.test,b.example,a.test\",\"hostmaster\":\"\"}"), &o,
             &report, &err),
         0);
-    struct engine_config *config = options_engine_config(&o);
+    CLEANUP_FREE struct engine_config *config = options_engine_config(&o);
     assert_int_equal(config->zone_count, 3);
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         struct dname name;
@@ -476,5 +476,4 @@ UNIT_TEST(test_zones)
             assert_string_equal(dname_to_text(&zone->hostmaster, text), rows[i].hostmaster);
         }
     }
-    free(config);
 }

@@ -103,12 +103,11 @@ static struct signing_key *signed_new_key(const char *owner, bool is_sep,
     struct err err;
     const char *data = strstr(sample_keys[sample].public_text, "DNSKEY");
     assert_non_null(data);
-    char *text =
+    CLEANUP_FREE char *text =
         xasprintf("%s IN DNSKEY %u %s", owner, is_sep ? 257U : 256U, data + strlen("DNSKEY 257 "));
     assert_that(signing_key_parse(slice_str(text), slice_str(sample_keys[sample].private_text),
                                   &key, &err) == 0,
                 "%s: %s", text, err.msg);
-    free(text);
     return key;
 }
 
@@ -292,7 +291,7 @@ UNIT_TEST(kubernetes)
 /* `count` endpoints at many.default, each of a named port, too. */
 static void signed_put_many(struct fixture *f, unsigned count)
 {
-    struct fixture_key *many = xcalloc((size_t)count * 2, sizeof(*many));
+    CLEANUP_FREE struct fixture_key *many = xcalloc((size_t)count * 2, sizeof(*many));
     for (unsigned i = 0; i < count; i++) {
         many[2 * i].key = xasprintf("local/cluster/svc/default/many/h%u", i);
         many[2 * i].value = xasprintf("{'host':'10.2.%u.%u'}", i / 256, i % 256);
@@ -305,7 +304,6 @@ static void signed_put_many(struct fixture *f, unsigned count)
         free((void *)(uintptr_t)many[i].key);
         free((void *)(uintptr_t)many[i].value);
     }
-    free(many);
 }
 
 static unsigned signed_count_of(const char *text, const char *mark)

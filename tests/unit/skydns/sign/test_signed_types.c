@@ -58,12 +58,11 @@ static struct world signed_types_make_world(void)
     if (random_below(2)) {
         fixture_domain(w.f, "sub.cluster.local.");
     }
-    struct forward_zone *stubs = calloc(2, sizeof(*stubs));
+    CLEANUP_FREE struct forward_zone *stubs = calloc(2, sizeof(*stubs));
     assert_non_null(stubs);
     stubs[0].name = fixture_name("stub.cluster.local.");
     stubs[1].name = fixture_name(".");
     w.zones = zone_table_new(stubs, 2, NULL);
-    free(stubs);
     config->zones_of_others = random_below(3) ? w.zones : NULL;
     w.visibility = visibility_new(VISIBILITY_UNKNOWN_PUBLIC, public_names, 1, NULL, 0);
     config->visibility = random_below(3) ? NULL : w.visibility;
@@ -220,7 +219,7 @@ UNIT_TEST(test_bitmap_is_what_answers)
     unsigned long compared = 0;
     for (unsigned long seed = first; seed < first + count; seed++) {
         random_state = seed;
-        struct world w = signed_types_make_world();
+        CLEANUP(free_world) struct world w = signed_types_make_world();
         for (unsigned i = 0; i < NAMES; i++) {
             char name[KEY_SIZE], listed[KEY_SIZE], wanted[KEY_SIZE];
             signed_types_draw_name(name);
@@ -231,7 +230,6 @@ UNIT_TEST(test_bitmap_is_what_answers)
                             seed, name, listed, wanted);
             }
         }
-        free_world(&w);
     }
     assert_true(compared > count * 5);
 }

@@ -23,7 +23,7 @@ static uint64_t snapshot_damage_random_next(void)
 /* Makes records of Services, in two blocks. */
 static void make_services(struct buf *out)
 {
-    struct services services;
+    CLEANUP(services_fini) struct services services;
     struct store_garbage *garbage;
     struct snapshot_image image;
     services_init(&services, SERVICES);
@@ -31,7 +31,6 @@ static void make_services(struct buf *out)
     snapshots_encode(&image, NOW_S, out);
     snapshot_image_fini(&image);
     store_garbage_free(garbage);
-    services_fini(&services);
 }
 
 /* Makes all kinds of records, and empty sections, so that most flips hit records. */
@@ -88,12 +87,11 @@ UNIT_TEST(test_flips)
 /* Each in a block of its own, so that asan sees a byte read behind it. */
 static void check_cut(const struct buf *bytes, size_t len)
 {
-    uint8_t *copy = malloc(len);
+    CLEANUP_FREE uint8_t *copy = malloc(len);
     assert_true(copy || len == 0);
     memcpy(copy, bytes->data, len);
     assert_that(snapshot_damage_decode(slice_of(copy, len)) != 0,
                 "cut after %zu of %zu bytes, and not seen", len, bytes->len);
-    free(copy);
 }
 
 UNIT_TEST(test_cuts)

@@ -8,7 +8,6 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "common/base/cleanup.h"
 #include "common/base/clock.h"
 #include "skydns/records/store.h"
 #include "skydns/records/store_loader.h"
@@ -118,7 +117,7 @@ UNIT_TEST_ON(test_write_and_read, struct bed *bed)
         assert_int_equal(st.st_mode, S_IFREG | 0600);
         assert_false(snapshot_file_exists(bed->temporary));
 
-        struct snapshot_content content;
+        CLEANUP(snapshot_content_fini) struct snapshot_content content;
         assert_int_equal(snapshot_file_read(bed->file, &content, &err), 0);
         assert_int_equal(content.bytes, bytes);
         assert_int_equal(content.header.revision, images[i]->header.revision);
@@ -132,7 +131,6 @@ UNIT_TEST_ON(test_write_and_read, struct bed *bed)
         again.store = store_writer_commit(content.writer, content.header.revision, &garbage);
         snapshots_encode(&again, 0, &read); /* at second 0 no record has an age */
         assert_true(slice_equal(buf_slice(&written), buf_slice(&read)));
-        snapshot_content_fini(&content);
     }
 }
 

@@ -2,7 +2,6 @@
  * its reason. */
 #include <errno.h>
 
-#include "common/base/cleanup.h"
 #include "common/base/cursor.h"
 #include "skydns/records/store_loader.h"
 #include "skydns/snapshot/snapshot_encode_internal.h"
@@ -24,7 +23,7 @@ static struct snapshot_now the_same_moment(const struct snapshot_image *image)
 
 static void snapshot_format_check_round_trip(const struct snapshot_image *image)
 {
-    struct snapshot_content content;
+    CLEANUP(snapshot_content_fini) struct snapshot_content content;
     struct err err = {0};
     CLEANUP_BUF struct buf bytes = buf_of(SNAPSHOTS_MAX);
     CLEANUP_BUF struct buf before = buf_of(SNAPSHOTS_MAX);
@@ -36,7 +35,6 @@ static void snapshot_format_check_round_trip(const struct snapshot_image *image)
     assert_int_equal(content.bytes, bytes.len);
     snapshots_describe_content(&content, &after);
     assert_string_equal(buf_cstr(&after), buf_cstr(&before));
-    snapshot_content_fini(&content);
 }
 
 UNIT_TEST(test_random)
@@ -82,7 +80,7 @@ UNIT_TEST(test_long_records)
 UNIT_TEST(test_size)
 {
     enum { SERVICES = 20000, KEY_BYTES_MAX = 66 };
-    struct services services;
+    CLEANUP(services_fini) struct services services;
     struct store_garbage *garbage;
     struct snapshot_image image;
     services_init(&services, SERVICES);
@@ -94,7 +92,6 @@ UNIT_TEST(test_size)
     snapshot_format_check_round_trip(&image);
     snapshot_image_fini(&image);
     store_garbage_free(garbage);
-    services_fini(&services);
 }
 
 /* The longest of everything. */
@@ -498,7 +495,7 @@ UNIT_TEST(test_store_gone)
     for (unsigned i = 0; i <= pieces; i++) {
         struct services services;
         struct freeing freeing = {.services = &services, .pieces = i};
-        struct snapshot_image image;
+        CLEANUP(snapshot_image_fini) struct snapshot_image image;
         services_init(&services, SERVICES);
         snapshots_random_image(&image, 1, services_fill(&services, &freeing.garbage));
         if (i == 0) {
@@ -509,7 +506,6 @@ UNIT_TEST(test_store_gone)
         } else {
             assert_int_equal(snapshot_encode(&image, NOW_S, freeing_sink, &freeing), ERR_CANCELED);
         }
-        snapshot_image_fini(&image);
     }
     assert_true(pieces > SNAPSHOT_SECTIONS + 2);
 }

@@ -90,14 +90,13 @@ static int write_version(const struct bed *bed, unsigned version)
 
 static void snapshot_processes_check_file(const struct bed *bed)
 {
-    struct snapshot_content content;
+    CLEANUP(snapshot_content_fini) struct snapshot_content content;
     struct err err = {0};
     assert_that(snapshot_file_read(bed->file, &content, &err) == 0, "%s", err.msg);
     int64_t version = content.header.revision - 1;
     assert_in_range(version, 0, VERSIONS - 1);
     assert_int_equal(content.records, services_of((unsigned)version) * KEYS_PER_SERVICE);
     assert_int_equal(store_writer_count(content.writer), content.records);
-    snapshot_content_fini(&content);
 }
 
 /* Besides FILE at most FILE.tmp: whether that is there. */

@@ -131,7 +131,7 @@ UNIT_TEST_ON(test_half_closed_clients_are_answered, struct tcp_bed *f)
 UNIT_TEST_ON(test_a_slow_client_is_read_from_no_more, struct tcp_bed *f)
 {
     enum { ANSWERS = 64, FRAME = 2 + ENGINE_REPLY_MAX };
-    uint8_t *frame = malloc(FRAME);
+    CLEANUP_FREE uint8_t *frame = malloc(FRAME);
     int fd = connect_client(f);
     for (int i = 0; i < ANSWERS; i++) {
         send_all(fd, "\0\1h", 3);
@@ -150,7 +150,6 @@ UNIT_TEST_ON(test_a_slow_client_is_read_from_no_more, struct tcp_bed *f)
     send_all(fd, "\0\2e!", 4);
     assert_frame(f, fd, "e!");
     close(fd);
-    free(frame);
 }
 
 /* A segment of many queries has only some answered before another client's turn; none is lost,

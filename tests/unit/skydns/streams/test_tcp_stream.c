@@ -30,10 +30,9 @@ static void *lines_open(struct stream_host *host)
 
 static void lines_close(void *stream)
 {
-    struct lines *lines = stream;
+    CLEANUP_FREE struct lines *lines = stream;
     close_count++;
     free(lines->unsent);
-    free(lines);
 }
 
 static void tcp_stream_put(struct lines *lines, const void *bytes, size_t len)
@@ -292,7 +291,7 @@ UNIT_TEST_ON(test_last_replies_arrive, struct tcp_bed *f)
     enum { REST = 200 * 1024 };
     static char rest[REST];
     int fd = connect_client(f);
-    uint8_t *answers = malloc(ENGINE_REPLY_MAX + 3);
+    CLEANUP_FREE uint8_t *answers = malloc(ENGINE_REPLY_MAX + 3);
     memset(rest, 'x', sizeof(rest));
     tcp_stream_say(fd, "h\ne1\n!\n");
     wait_for_queries(f, 2);
@@ -308,7 +307,6 @@ UNIT_TEST_ON(test_last_replies_arrive, struct tcp_bed *f)
     assert_text(f, fd, "1:e1\n");
     assert_ends(f, fd);
     close(fd);
-    free(answers);
 }
 
 /* A client that goes on sending. */
@@ -414,7 +412,7 @@ UNIT_TEST_ON(test_waiting_pauses_the_protocol, struct tcp_bed *f)
 UNIT_TEST(test_a_slow_client_is_read_from_no_more)
 {
     enum { ANSWERS = 64, ANSWER = 2 + ENGINE_REPLY_MAX + 1 };
-    char *answer_bytes = malloc(ANSWER);
+    CLEANUP_FREE char *answer_bytes = malloc(ANSWER);
     for (int by_flush = 0; by_flush < 2; by_flush++) {
         struct tcp_bed *f = tcp_stream_setup(by_flush);
         int fd = connect_client(f);
@@ -438,7 +436,6 @@ UNIT_TEST(test_a_slow_client_is_read_from_no_more)
         close(fd);
         tcp_stream_finish(f);
     }
-    free(answer_bytes);
 }
 
 /* Late answers of any length that the client does not read yet: all that may be due are kept. */

@@ -97,7 +97,7 @@ UNIT_TEST_ON(test_half_closed_clients_are_answered, struct tcp_bed *f)
 UNIT_TEST_ON(test_a_slow_client_is_read_from_no_more, struct tcp_bed *f)
 {
     enum { ANSWERS = 64, FRAME = 2 + ENGINE_REPLY_MAX };
-    uint8_t *frame = malloc(FRAME);
+    CLEANUP_FREE uint8_t *frame = malloc(FRAME);
     struct peer p = connect_tls(f, 1);
     for (int i = 0; i < ANSWERS; i++) {
         say(f, &p, "\0\1h", 3);
@@ -116,7 +116,6 @@ UNIT_TEST_ON(test_a_slow_client_is_read_from_no_more, struct tcp_bed *f)
     say(f, &p, "\0\2e!", 4);
     assert_heard(f, &p, "e!");
     hang_up(&p);
-    free(frame);
 }
 
 /* Unread late answers of any length: all that may be due are kept. */

@@ -227,12 +227,11 @@ static inline void close_clients(struct fixture *f)
 
 static inline int teardown(void **state)
 {
-    struct fixture *f = *state;
+    CLEANUP_FREE struct fixture *f = *state;
     close_clients(f);
     publisher_free(f->publisher);
     store_writer_free(f->writer);
     ev_loop_destroy(f->loop);
-    free(f);
     return 0;
 }
 

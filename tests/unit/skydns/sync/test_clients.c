@@ -346,7 +346,7 @@ UNIT_TEST_ON(test_values_of_no_use, struct fixture *f)
 
 UNIT_TEST_ON(test_long_lists, struct fixture *f)
 {
-    char *text = calloc(1, CLIENT_MARKS_LIST_MAX + 1);
+    CLEANUP_FREE char *text = calloc(1, CLIENT_MARKS_LIST_MAX + 1);
     assert_non_null(text);
     memset(text, ',', CLIENT_MARKS_LIST_MAX + 1);
     start(f);
@@ -363,7 +363,6 @@ UNIT_TEST_ON(test_long_lists, struct fixture *f)
     mark(VIS, "n0", "b"); /* in the place of a long one */
     mark(VIS, "y", "a");
     assert_int_equal(broken_count(f->broken), 1);
-    free(text);
 }
 
 static void count_listed(void *data, const struct visible_namespace *listed, size_t count)

@@ -163,11 +163,10 @@ static bool can_save(void)
 /* The next life starts with what this one saves. */
 static void store_sync_saved_restart(void)
 {
-    struct snapshot_content content;
+    CLEANUP(snapshot_content_fini) struct snapshot_content content;
     store_sync_saved_save(&content);
     store_sync_saved_end();
     store_sync_saved_begin(&content);
-    snapshot_content_fini(&content);
 }
 
 static int store_sync_saved_setup(void **state)
@@ -694,13 +693,12 @@ UNIT_TEST(test_sections_that_make_no_sense)
     assert_false(store_sync_can_start(&content, &err));
     assert_string_equal(err.msg, "its revision and time make no sense");
     content.header.revision = 9;
-    char *longest = calloc(1, CONFIG_DOCUMENT_MAX + 2);
+    CLEANUP_FREE char *longest = calloc(1, CONFIG_DOCUMENT_MAX + 2);
     assert_non_null(longest);
     snapshot_copy_set(&content, SNAPSHOT_CONFIG, slice_of(longest, CONFIG_DOCUMENT_MAX + 2));
     assert_false(store_sync_can_start(&content, &err));
     snapshot_copy_set(&content, SNAPSHOT_CONFIG, slice_of(longest, CONFIG_DOCUMENT_MAX + 1));
     assert_true(store_sync_can_start(&content, &err));
-    free(longest);
     snapshot_content_fini(&content);
 }
 

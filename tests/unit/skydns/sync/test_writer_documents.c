@@ -178,7 +178,7 @@ UNIT_TEST_ON(test_domains, struct fixture *f)
 UNIT_TEST_ON(test_a_document_that_is_too_long, struct fixture *f)
 {
     size_t len = WRITER_DOCUMENT_MAX + 10;
-    char *text = malloc(len + 1);
+    CLEANUP_FREE char *text = malloc(len + 1);
     assert_non_null(text);
     memset(text, ' ', len);
     text[len] = '\0';
@@ -186,7 +186,6 @@ UNIT_TEST_ON(test_a_document_that_is_too_long, struct fixture *f)
     writer_documents_put(&mirrors[0], key, text);
     writer_documents_commit(&mirrors[0], false);
     assert_int_equal(f->len, WRITER_DOCUMENT_MAX + 1);
-    free(text);
 }
 
 /* Not asked for every second; what was known of it stays. */

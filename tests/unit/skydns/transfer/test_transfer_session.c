@@ -180,7 +180,7 @@ static void expected_zone(struct zone_rrs *out)
 /* SOA first and last, and all else between them. */
 static void expect_whole(struct decoded *d)
 {
-    struct zone_rrs zone;
+    CLEANUP(zone_rrs_fini) struct zone_rrs zone;
     size_t count = d->all.count;
     assert_int_equal(d->soa_serials.len, 8);
     assert_int_equal(decoded_serial(d, 0), SERIAL);
@@ -195,7 +195,6 @@ static void expect_whole(struct decoded *d)
     for (size_t i = 0; i < zone.count; i++) {
         assert_true(slice_equal(zone_rrs_get(&zone, i), zone_rrs_get(&d->all, i)));
     }
-    zone_rrs_fini(&zone);
 }
 
 UNIT_TEST(test_whole_zone)
@@ -203,14 +202,13 @@ UNIT_TEST(test_whole_zone)
     struct wire wire = query_wire("Cluster.local.", 252, false, true);
     const struct transfer_query query = transfer_session_parse(&wire);
     const struct transfer_ask ask = ask_of(TRANSFER_WHOLE, &query);
-    struct decoded d;
+    CLEANUP(decoded_fini) struct decoded d;
     transfer_session_run(&ask, 65535, &d);
     assert_int_equal(d.messages, 1);
     assert_int_equal(d.questions, 1);
     assert_int_equal(d.opts, 1);
     assert_true(d.all.count > 9);
     expect_whole(&d);
-    decoded_fini(&d);
 }
 
 /* The question and OPT are in the first alone. */
@@ -220,22 +218,19 @@ UNIT_TEST(test_many_messages)
     struct wire wire = query_wire("cluster.local.", 252, false, true);
     const struct transfer_query query = transfer_session_parse(&wire);
     for (unsigned i = 0; i < SERVICES; i++) {
-        char *key = xasprintf("local/cluster/svc/default/s%u/0123456789abcdef", i);
-        char *value = xasprintf("{'host':'10.%u.%u.1'}", i / 256, i % 256);
+        CLEANUP_FREE char *key = xasprintf("local/cluster/svc/default/s%u/0123456789abcdef", i);
+        CLEANUP_FREE char *value = xasprintf("{'host':'10.%u.%u.1'}", i / 256, i % 256);
         const struct fixture_key one = {key, value};
         fixture_put(fixture, &one, 1);
-        free(key);
-        free(value);
     }
     for (size_t i = 0; i < sizeof(caps) / sizeof(caps[0]); i++) {
         const struct transfer_ask ask = ask_of(TRANSFER_WHOLE, &query);
-        struct decoded d;
+        CLEANUP(decoded_fini) struct decoded d;
         transfer_session_run(&ask, caps[i], &d);
         assert_true(d.messages > 1);
         assert_int_equal(d.questions, 1);
         assert_int_equal(d.opts, 1);
         expect_whole(&d);
-        decoded_fini(&d);
     }
 }
 
@@ -244,11 +239,10 @@ UNIT_TEST(test_soa_alone)
     struct wire wire = query_wire("cluster.local.", 251, true, false);
     const struct transfer_query query = transfer_session_parse(&wire);
     const struct transfer_ask ask = ask_of(TRANSFER_SOA, &query);
-    struct decoded d;
+    CLEANUP(decoded_fini) struct decoded d;
     transfer_session_run(&ask, 512, &d);
     assert_int_equal(d.all.count, 1);
     assert_int_equal(decoded_serial(&d, 0), SERIAL);
-    decoded_fini(&d);
 }
 
 /* A zone that lacks records fails, rather than being given without them. */

@@ -145,11 +145,10 @@ static unsigned transfers_thread_answers_of(const struct transfer_part *part)
 
 static void transfers_thread_expect(struct bed *bed, unsigned rcode, unsigned answers)
 {
-    struct transfer_part *part = transfers_thread_next_part(bed);
+    CLEANUP_FREE struct transfer_part *part = transfers_thread_next_part(bed);
     assert_true(part->is_last);
     assert_int_equal(transfers_thread_rcode_of(part), rcode);
     assert_int_equal(transfers_thread_answers_of(part), answers);
-    free(part);
 }
 
 static void transfers_thread_setup(struct bed *bed)
@@ -197,9 +196,8 @@ UNIT_TEST_ON(test_steps, struct bed *bed)
     transfers_thread_step(bed, 100, false);
     assert_int_equal(transfers_thread_serial(bed), 100);
     assert_true(transfers_thread_ask(bed, zone, DNS_TYPE_AXFR, 0, ENGINE_TCP, 1));
-    struct transfer_part *part = transfers_thread_next_part(bed);
+    CLEANUP_FREE struct transfer_part *part = transfers_thread_next_part(bed);
     assert_true(part->is_last && transfers_thread_answers_of(part) >= 5);
-    free(part);
     transfers_thread_step(bed, 105, false);
     transfers_thread_step(
         bed, 105,
@@ -304,7 +302,7 @@ UNIT_TEST_ON(test_one_client, struct bed *bed)
     for (unsigned i = 0; i < TRANSFER_SESSIONS_MAX / 2; i++) {
         assert_true(transfers_thread_ask(bed, zone, DNS_TYPE_AXFR, 0, ENGINE_TCP, 1));
     }
-    struct transfer_part *first = transfers_thread_next_part(bed);
+    CLEANUP_FREE struct transfer_part *first = transfers_thread_next_part(bed);
     assert_false(first->is_last);
     assert_true(transfers_thread_ask(bed, zone, DNS_TYPE_AXFR, 0, ENGINE_TCP,
                                      1)); /* it need not wait its turn */
@@ -315,7 +313,6 @@ UNIT_TEST_ON(test_one_client, struct bed *bed)
     assert_true(transfers_thread_ask(bed, zone, DNS_TYPE_IXFR, 100, ENGINE_TCP, 3));
     transfers_thread_expect(bed, DNS_RCODE_NOERROR, 1);
     transfers_left(bed->transfers, first->transfer, true);
-    free(first);
     bed->client.v4.sin_addr.s_addr = 0;
     assert_true(transfers_thread_ask(bed, zone, DNS_TYPE_IXFR, 100, ENGINE_TCP, 4));
     transfers_thread_expect(bed, DNS_RCODE_NOERROR, 1);

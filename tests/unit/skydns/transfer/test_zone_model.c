@@ -75,23 +75,21 @@ struct bed {
 
 static struct dname zone_model_random_name(void)
 {
-    char *text = xasprintf("%s%s", names[random_below(NAMES)], apexes[random_below(APEXES)]);
-    struct dname name = fixture_name(text);
-    free(text);
-    return name;
+    CLEANUP_FREE char *text =
+        xasprintf("%s%s", names[random_below(NAMES)], apexes[random_below(APEXES)]);
+    return fixture_name(text);
 }
 
 static void zone_model_put(struct bed *bed, const struct dname *name)
 {
     struct record record;
     struct err err;
-    char *json = xstrdup(values[random_below(VALUES)]);
+    CLEANUP_FREE char *json = xstrdup(values[random_below(VALUES)]);
     for (char *p = json; *p; p++) {
         *p = *p == '\'' ? '"' : *p;
     }
     assert_int_equal(record_from_json(slice_str(json), &record, &err), 0);
     (void)records_put(bed->fixture->writer, name, &record, ++bed->revision);
-    free(json);
 }
 
 static bool put_again(void *data, const struct store_record *record)
@@ -287,7 +285,7 @@ UNIT_TEST(test_differences)
 static size_t zone_model_count_answers(struct bed *bed, const char *name, const char *type,
                                        uint32_t *ret_ttl)
 {
-    char *question = xasprintf("%s %s tcp", name, type);
+    CLEANUP_FREE char *question = xasprintf("%s %s tcp", name, type);
     char *text = xstrdup(fixture_ask(bed->fixture, question)), *rest = NULL;
     size_t count = 0;
     for (char *line = strtok_r(text, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest)) {
@@ -300,7 +298,6 @@ static size_t zone_model_count_answers(struct bed *bed, const char *name, const 
         }
     }
     free(text);
-    free(question);
     return count;
 }
 

@@ -79,8 +79,7 @@ static int parse_many(size_t count, struct tsig_keys **ret_keys, struct err *err
     for (size_t i = 0; i < count; i++) {
         buf_printf(&text, "key k%zu { algorithm hmac-sha256; secret " SECRET "; };", i);
     }
-    int r = tsig_keys_parse(buf_slice(&text), ret_keys, err);
-    return r;
+    return tsig_keys_parse(buf_slice(&text), ret_keys, err);
 }
 
 UNIT_TEST(limits)

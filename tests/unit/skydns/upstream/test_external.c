@@ -283,7 +283,7 @@ static enum external_outcome external_outcome_of(const struct external_question 
 UNIT_TEST(test_another_question_is_refused)
 {
     struct external_question question = {external_name_of("www.test."), A};
-    struct result result;
+    CLEANUP(result_free) struct result result;
     static struct reply r;
     struct given rr = {"www.test.", A, "192.0.2.1", 60};
     external_put_header(&r, OK_FLAGS, 1, "xyz.test.", A);
@@ -294,7 +294,6 @@ UNIT_TEST(test_another_question_is_refused)
     assert_int_equal(external_outcome_of(&question, &r), EXTERNAL_FAILED);
     external_read_bytes(&result, &question, NULL, 0);
     assert_int_equal(result.outcome, EXTERNAL_FAILED);
-    result_free(&result);
 }
 
 UNIT_TEST(test_another_class_is_left_out)
@@ -335,7 +334,7 @@ UNIT_TEST(test_replies_of_64_KiB)
     static struct reply r;
     for (size_t i = 0; i < ARRAY_LEN(types); i++) {
         struct external_question question = {external_name_of("www.test."), types[i]};
-        struct result result;
+        CLEANUP(result_free) struct result result;
         uint16_t count = external_fill(&r, types[i]);
         external_read_reply(&result, &question, &r);
         assert_int_equal(result.outcome, EXTERNAL_ANSWERED);
@@ -348,7 +347,6 @@ UNIT_TEST(test_replies_of_64_KiB)
                          EXTERNAL_TRUNCATED);
         response_parse_fini(&response);
         assert_in_range(result.packed.len, before, EXTERNAL_PACKED_MAX);
-        result_free(&result);
     }
 }
 
@@ -365,7 +363,7 @@ UNIT_TEST(test_long_chains)
                 {25, EXTERNAL_FAILED, 0}};
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         const struct external_question question = {.name = external_name_of("c0.test."), .type = A};
-        struct result result;
+        CLEANUP(result_free) struct result result;
         static struct reply reply;
         char owner[16] = "c0.test.", target[16];
         external_put_header(&reply, OK_FLAGS, (uint16_t)(rows[i].aliases + 1), "c0.test.", A);
@@ -378,6 +376,5 @@ UNIT_TEST(test_long_chains)
         external_read_reply(&result, &question, &reply);
         assert_int_equal(result.outcome, rows[i].outcome);
         assert_int_equal(count_records(&result.answer), rows[i].want);
-        result_free(&result);
     }
 }

@@ -623,7 +623,7 @@ UNIT_TEST_ON(test_all_refusing, struct bed *bed)
 UNIT_TEST_ON(test_a_server_that_comes_and_goes, struct bed *bed)
 {
     enum { TURNS = 40, TOLD_MAX = 20 }; /* ten a minute, and the test may span two */
-    struct log_capture *log = xcalloc(1, sizeof(*log));
+    CLEANUP_FREE struct log_capture *log = xcalloc(1, sizeof(*log));
     add_nobody(bed);
     struct forwarder *f = upstream_forwarder_start(bed, TIMEOUT_MS * 2);
     log_capture_begin(log);
@@ -640,7 +640,6 @@ UNIT_TEST_ON(test_a_server_that_comes_and_goes, struct bed *bed)
     }
     const char *text = log_capture_end(log);
     assert_in_range(log_occurrences(text, "skipping it"), 1, TOLD_MAX);
-    free(log);
 }
 
 /* Dropped after two failures of different names; back once it answers a probe. */

@@ -34,7 +34,7 @@ static void frame_reader_expect_all(const struct seen *seen)
 UNIT_TEST(test_split)
 {
     for (size_t step = 1; step <= sizeof(stream); step = step < 20 ? step + 1 : step * 3) {
-        struct frame_reader reader;
+        CLEANUP(frame_reader_fini) struct frame_reader reader;
         struct seen seen = {.count = 0};
         frame_reader_init(&reader);
         for (size_t at = 0; at < sizeof(stream); at += step) {
@@ -44,7 +44,6 @@ UNIT_TEST(test_split)
         }
         frame_reader_expect_all(&seen);
         assert_null(reader.held.data); /* an idle one keeps no memory */
-        frame_reader_fini(&reader);
     }
 }
 
@@ -52,7 +51,7 @@ UNIT_TEST(test_split)
 UNIT_TEST(test_stops)
 {
     for (size_t first = 1; first < 10; first++) {
-        struct frame_reader reader;
+        CLEANUP(frame_reader_fini) struct frame_reader reader;
         struct seen seen = {.stop_at = 2};
         frame_reader_init(&reader);
         bool goes_on =
@@ -60,6 +59,5 @@ UNIT_TEST(test_stops)
             frame_reader_take(&reader, stream + first, 12 - first, frame_reader_see, &seen);
         assert_false(goes_on);
         assert_int_equal(seen.count, 2);
-        frame_reader_fini(&reader);
     }
 }

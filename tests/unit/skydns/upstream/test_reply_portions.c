@@ -148,7 +148,7 @@ UNIT_TEST_ON(test_shared_bytes_are_limited, struct bed *bed)
     enum { LARGE = 60000, RESPONSES = REPLY_PORTIONS_BYTES_MAX / LARGE + 2 };
     static uint8_t large[LARGE];
     static struct waiter waiters[RESPONSES];
-    struct parsed_response response;
+    CLEANUP(response_parse_fini) struct parsed_response response;
     struct reply_forms forms = {0};
     const struct nameserver server = {.address.len = 1};
     const struct forwarder_reply reply = {
@@ -165,5 +165,4 @@ UNIT_TEST_ON(test_shared_bytes_are_limited, struct bed *bed)
     end_question(bed); /* there is room again */
     ev_run(bed->loop, EVRUN_ONCE);
     assert_int_equal(bed->waiters[0].outcome, FORWARDER_REPLIED);
-    response_parse_fini(&response);
 }

@@ -115,7 +115,7 @@ UNIT_FIXTURE(struct flush_bed, flush_begin, flush_end)
 static void flush_expect(const struct flush_bed *b, const char *target, const char *field,
                          unsigned status, const char *body)
 {
-    struct http_response response;
+    CLEANUP(http_response_fini) struct http_response response;
     struct err err;
     const struct http_fetch fetch = {.server = b->address,
                                      .target = target,
@@ -125,7 +125,6 @@ static void flush_expect(const struct flush_bed *b, const char *target, const ch
     assert_that(http_fetch(&fetch, &response, &err) == 0, "%s: %s", target, err.msg);
     assert_string_equal(buf_cstr(&response.body), body);
     assert_int_equal(response.status, status);
-    http_response_fini(&response);
 }
 
 static const char flush_field[] = "Skydns-Flush: 1";

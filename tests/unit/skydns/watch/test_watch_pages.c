@@ -83,14 +83,12 @@ UNIT_TEST_ON(test_a_revision, struct watch_bed *b)
 {
     bed_fill(&b->pages, first, ARRAY_LEN(first));
     bed_mirror_counts.is_caught_up = true;
-    struct held_client here = watch_ask(b, "GET /wait?revision=1");
+    CLEANUP(held_client_close) struct held_client here = watch_ask(b, "GET /wait?revision=1");
     held_client_expect(&here, "200", "{\"revision\":1}\n");
-    struct held_client later = watch_ask(b, "GET /wait?revision=2");
+    CLEANUP(held_client_close) struct held_client later = watch_ask(b, "GET /wait?revision=2");
     assert_string_equal(held_client_read(&later), "");
     bed_add(&b->pages, "local/cluster/b", "{'host':'10.0.0.2'}");
     held_client_expect(&later, "200", "{\"revision\":2}\n");
-    held_client_close(&here);
-    held_client_close(&later);
 }
 
 /* A thread in an older version holds it up; one that sleeps does not. */
@@ -101,16 +99,15 @@ UNIT_TEST_ON(test_a_thread_that_is_at_work, struct watch_bed *b)
     bed_mirror_counts.is_caught_up = true;
     (void)publisher_enter(reader);
     bed_add(&b->pages, "local/cluster/b", "{'host':'10.0.0.2'}");
-    struct held_client c = watch_ask(b, "GET /wait?revision=2");
+    CLEANUP(held_client_close) struct held_client c = watch_ask(b, "GET /wait?revision=2");
     watch_pass_ms(b, 1);
     assert_string_equal(held_client_read(&c), "");
+    CLEANUP(held_client_close)
     struct held_client now = watch_ask(b, "GET /wait?revision=2&timeout=0");
     held_client_expect(&now, "504", "revision 2: not all threads serve it yet\n");
     publisher_leave(reader);
     watch_pass_ms(b, 1);
     held_client_expect(&c, "200", "{\"revision\":2}\n");
-    held_client_close(&c);
-    held_client_close(&now);
 }
 
 UNIT_TEST_ON(test_what_is_not_served, struct watch_bed *b)
@@ -161,6 +158,7 @@ UNIT_TEST_ON(test_events, struct watch_bed *b)
 UNIT_TEST_ON(test_gaps, struct watch_bed *b)
 {
     bed_fill(&b->pages, first, ARRAY_LEN(first));
+    CLEANUP(held_client_close)
     struct held_client c = watch_ask(b, "GET /watch?name=a.cluster.local&type=A");
     bed_add(&b->pages, "local/cluster/a", "{'host':'10.0.0.2'}");
     watch_pass_ms(b, 0);
@@ -170,18 +168,17 @@ UNIT_TEST_ON(test_gaps, struct watch_bed *b)
     assert_int_equal(watch_count(watch_events(&c), "data:"), 2);
     watch_pass_ms(b, 10);
     assert_int_equal(watch_count(watch_events(&c), "data:"), 3);
-    held_client_close(&c);
 }
 
 UNIT_TEST_ON(test_a_comment_shows_that_it_lives, struct watch_bed *b)
 {
     bed_fill(&b->pages, first, ARRAY_LEN(first));
+    CLEANUP(held_client_close)
     struct held_client c = watch_ask(b, "GET /watch?name=a.cluster.local");
     for (int s = 0; s < 32; s++) {
         watch_pass_ms(b, 1000);
     }
     assert_int_equal(watch_count(watch_events(&c), "\n:\n"), 2);
-    held_client_close(&c);
 }
 
 UNIT_TEST_ON(test_who_is_refused, struct watch_bed *b)
@@ -215,7 +212,9 @@ UNIT_TEST_ON(test_a_reader_that_does_not_read, struct watch_bed *b)
         bed_put(&b->pages, &(struct bed_key){key, value});
     }
     bed_mirror.commit(bed_mirror.data, b->pages.revision, true);
+    CLEANUP(held_client_close)
     struct held_client slow = watch_ask(b, "GET /watch?name=many.cluster.local");
+    CLEANUP(held_client_close)
     struct held_client quick = watch_ask(b, "GET /watch?name=k1.many.cluster.local");
     for (unsigned i = 0; i < 40; i++) {
         (void)snprintf(value, sizeof(value), "{'host':'10.2.0.%u'}", i); /* fits */
@@ -232,8 +231,6 @@ UNIT_TEST_ON(test_a_reader_that_does_not_read, struct watch_bed *b)
     assert_non_null(
         strstr(text, "}\n\nevent: end\ndata: {\"reason\":\"the reader is too slow\"}\n\n"));
     assert_true(slow.is_closed);
-    held_client_close(&slow);
-    held_client_close(&quick);
 }
 
 /* One that reads late gets the newest answer then, and nothing in between. */
@@ -247,6 +244,7 @@ UNIT_TEST_ON(test_a_reader_that_reads_late, struct watch_bed *b)
         bed_put(&b->pages, &(struct bed_key){key, value});
     }
     bed_mirror.commit(bed_mirror.data, b->pages.revision, true);
+    CLEANUP(held_client_close)
     struct held_client c = watch_ask(b, "GET /watch?name=many.cluster.local");
     bed_del(&b->pages, "local/cluster/many/k7");
     watch_pass_ms(b, WATCH_GAP_MS);
@@ -255,7 +253,6 @@ UNIT_TEST_ON(test_a_reader_that_reads_late, struct watch_bed *b)
     assert_int_equal(watch_page_count(b->watch).events, 1);
     assert_non_null(strstr(watch_events(&c), "A 10.9.9.9\""));
     assert_int_equal(watch_page_count(b->watch).events, 2);
-    held_client_close(&c);
 }
 
 /* The domain goes: nothing more can be told of its names. */
@@ -263,6 +260,7 @@ UNIT_TEST_ON(test_a_name_that_is_ours_no_more, struct watch_bed *b)
 {
     struct dname other;
     bed_fill(&b->pages, first, ARRAY_LEN(first));
+    CLEANUP(held_client_close)
     struct held_client c = watch_ask(b, "GET /watch?name=a.cluster.local");
     assert_int_equal(watch_count(watch_events(&c), "data:"), 1);
     struct options options = b->pages.options;
@@ -273,5 +271,4 @@ UNIT_TEST_ON(test_a_name_that_is_ours_no_more, struct watch_bed *b)
     assert_non_null(
         strstr(watch_events(&c), "event: end\ndata: {\"reason\":\"name `a.cluster.local`"));
     assert_true(c.is_closed);
-    held_client_close(&c);
 }

@@ -165,11 +165,10 @@ UNIT_TEST(verdicts)
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         struct question question;
         /* On the heap at its exact size, so that asan catches reads past the end. */
-        uint8_t *wire = malloc(cases[i].len ? cases[i].len : 1);
+        CLEANUP_FREE uint8_t *wire = malloc(cases[i].len ? cases[i].len : 1);
         assert_non_null(wire);
         memcpy(wire, cases[i].wire, cases[i].len);
         enum question_verdict got = question_parse(wire, cases[i].len, &question);
-        free(wire);
         assert_that(got == cases[i].want, "%s: want %d, got %d", cases[i].name, (int)cases[i].want,
                     (int)got);
     }

@@ -114,12 +114,11 @@ UNIT_TEST(test_cut_off)
         response_make_reply(&b, &plans[i]);
         size_t additional = 2 + 10 + 4;
         for (size_t len = 0; len < b.len - additional; len++) {
-            uint8_t *part = malloc(len + 1);
+            CLEANUP_FREE uint8_t *part = malloc(len + 1);
             assert_non_null(part);
             memcpy(part + 1, b.data, len); /* its end is the block's */
             const struct response cut = {.bytes = part + 1, .len = len, .name_len = NAME_LEN};
             assert_int_equal(response_max_age_s(&cut), 0);
-            free(part);
         }
     }
 }

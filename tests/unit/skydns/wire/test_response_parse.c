@@ -28,7 +28,7 @@ UNIT_TEST(test_a_table)
         {.owner_at = 65, .data_at = 76, .type = 41, .rr_class = 1232, .ttl_s = 0x01008000},
         {.owner_at = 76, .data_at = 87, .type = 41, .rr_class = 1232, .ttl_s = 0x02000000},
     };
-    struct parsed_response p;
+    CLEANUP(response_parse_fini) struct parsed_response p;
     response_parse(message, sizeof(message), &p);
     assert_true(p.head.is_readable && p.is_whole);
     assert_int_equal(p.head.flags, 0x8183);
@@ -52,13 +52,12 @@ UNIT_TEST(test_a_table)
     }
     assert_int_equal(response_rr_extended_rcode(&p, p.opt), 1);
     assert_int_equal(response_rr_extended_rcode(&p, &p.rrs[4]), 2);
-    response_parse_fini(&p);
 }
 
 UNIT_TEST(test_names)
 {
     const struct dname w = {.len = 3, .wire = "\1w"}, x = {.len = 3, .wire = "\1x"};
-    struct parsed_response p;
+    CLEANUP(response_parse_fini) struct parsed_response p;
     struct dname name;
     size_t end = 0;
     response_parse(message, sizeof(message), &p);
@@ -76,7 +75,6 @@ UNIT_TEST(test_names)
     assert_false(response_head_asks(&p.head, &x, DNS_TYPE_MX, DNS_CLASS_IN));
     assert_false(response_head_asks(&p.head, &w, DNS_TYPE_A, DNS_CLASS_IN));
     assert_false(response_head_asks(&p.head, &w, DNS_TYPE_MX, DNS_CLASS_CH));
-    response_parse_fini(&p);
 }
 
 /* The records before the cut are there, and no prefix is whole. */
@@ -84,7 +82,7 @@ UNIT_TEST(test_prefixes)
 {
     static const size_t ends[RECORDS] = {35, 48, 65, 76, 87};
     for (size_t len = 0; len < sizeof(message); len++) {
-        struct parsed_response p;
+        CLEANUP(response_parse_fini) struct parsed_response p;
         size_t want = 0;
         response_parse(message, len, &p);
         while (want < RECORDS && ends[want] <= len) {
@@ -96,7 +94,6 @@ UNIT_TEST(test_prefixes)
         struct response_span additional = response_section_span(&p, RESPONSE_ADDITIONAL);
         assert_int_equal(additional.to, want);
         assert_int_equal(additional.from, want < 2 ? want : 2);
-        response_parse_fini(&p);
     }
 }
 
