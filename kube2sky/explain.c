@@ -37,10 +37,7 @@ bool explain_parse(const char *text, char ret_id[EXPLAIN_ID_MAX + 1])
         !is_part(slice_str(slash + 1))) {
         return false;
     }
-    size_t len = strlen(text);
-    for (size_t i = 0; i <= len; i++) { /* includes the NUL */
-        ret_id[i] = text[i] >= 'A' && text[i] <= 'Z' ? (char)(text[i] - 'A' + 'a') : text[i];
-    }
+    ascii_lower_copy(ret_id, text, strlen(text) + 1);
     return true;
 }
 

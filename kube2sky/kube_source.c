@@ -32,12 +32,6 @@ static bool is_for_clients_alone(const struct kube_source_config *config, enum k
     return (kind == KUBE_POD && !config->wants_pods) || (kind == KUBE_NODE && !config->wants_nodes);
 }
 
-/* Returns whether nothing waits for the kind, which many clusters do not have. */
-static bool is_kind_apart(enum kube_kind kind)
-{
-    return route_table_has_kind(kind) || is_of_imports(kind);
-}
-
 static struct inventory *inventory_of(const struct kube_source *kube_source, enum kube_kind kind)
 {
     return is_of_imports(kind) ? kube_source->config.imports : kube_source->config.inventory;
@@ -453,8 +447,10 @@ static void start_follower(struct follower *follower)
         .kind = kube_kind_name(kind),
         .ns = *follower->ns && kind != KUBE_CONFIG_MAP ? follower->ns : NULL,
     };
-    outage_join(is_kind_apart(kind) ? &kube_source->routes_outage : &kube_source->outage,
-                &follower->followed, true);
+    /* Nothing waits for kinds that many clusters do not have. */
+    const bool is_apart = route_table_has_kind(kind) || is_of_imports(kind);
+    outage_join(is_apart ? &kube_source->routes_outage : &kube_source->outage, &follower->followed,
+                true);
     follower->reflector = reflector_start(&(struct reflector_config){
         .loop = kube_source->config.loop,
         .counts = &kube_source->counts[kind].reflector,

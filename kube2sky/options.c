@@ -229,9 +229,7 @@ static int kube2sky_options_parse_flags(int argc, char *const *argv, struct opti
 static char *lower_copy(struct slice text)
 {
     char *copy = xstrndup(text.ptr, text.len);
-    for (char *c = copy; *c; c++) {
-        *c = (char)ascii_lower((uint8_t)*c);
-    }
+    ascii_lower_copy(copy, copy, text.len);
     return copy;
 }
 

@@ -257,8 +257,7 @@ struct parts_fetch *parts_fetch_new(const struct parts_fetch_config *config)
     struct parts_fetch *fetch = xcalloc(1, sizeof(*fetch));
     fetch->config = *config;
     key_table_init_keyed(&fetch->namespaces);
-    ev_timer_init(&fetch->turn, parts_fetch_on_turn, 0.0, 0.0);
-    fetch->turn.data = fetch;
+    timer_init(&fetch->turn, parts_fetch_on_turn, fetch);
     return fetch;
 }
 

@@ -85,6 +85,13 @@ void buf_append_sized(struct buf *b, struct slice s)
     buf_append_slice(b, s);
 }
 
+void buf_append_lower(struct buf *b, struct slice s)
+{
+    for (size_t i = 0; i < s.len; i++) {
+        buf_append_char(b, (char)ascii_lower((uint8_t)s.ptr[i]));
+    }
+}
+
 void buf_printf(struct buf *b, const char *format, ...)
 {
     va_list args;

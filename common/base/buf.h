@@ -30,6 +30,7 @@ struct buf buf_of(size_t limit);
 static inline void buf_append(struct buf *b, const void *bytes, size_t len);
 static inline void buf_append_slice(struct buf *b, struct slice s);
 static inline void buf_append_str(struct buf *b, const char *s);
+void buf_append_lower(struct buf *b, struct slice s); /* in lower case */
 static inline void buf_append_char(struct buf *b, char c);
 void buf_printf(struct buf *b, const char *format, ...) PRINTF_LIKE(2, 3);
 

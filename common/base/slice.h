@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <string.h>
 #include <strings.h>
 
@@ -97,6 +98,19 @@ static inline struct slice slice_cut_last(struct slice *s, char separator)
     const struct slice part = slice_skip(*s, at);
     s->len = at > 0 ? at - 1 : 0;
     return part;
+}
+
+static inline uint8_t ascii_lower(uint8_t c)
+{
+    return c >= 'A' && c <= 'Z' ? (uint8_t)(c | 0x20) : c;
+}
+
+/* Copies a text in lower case, perhaps onto itself. */
+static inline void ascii_lower_copy(char *out, const char *text, size_t len)
+{
+    for (size_t i = 0; i < len; i++) {
+        out[i] = (char)ascii_lower((uint8_t)text[i]);
+    }
 }
 
 /* Returns whether it has capital letters of ASCII. */

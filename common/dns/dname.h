@@ -115,9 +115,4 @@ static inline uint64_t ascii_capitals(uint64_t word)
     return ~word & (from_a ^ behind_z) & 0x80 * ones;
 }
 
-static inline uint8_t ascii_lower(uint8_t c)
-{
-    return c >= 'A' && c <= 'Z' ? (uint8_t)(c | 0x20) : c;
-}
-
 #endif

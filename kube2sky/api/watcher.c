@@ -128,14 +128,6 @@ void watcher_note_went_back(struct watcher *watcher, const char *seen, const cha
     watcher_disconnect(watcher, &failure);
 }
 
-/* Checks the version after a reconnection, which may be to a server whose storage was restored
- * meanwhile. */
-static void check_version(struct watcher *watcher)
-{
-    version_check_stop(watcher->check);
-    watcher->check = version_check_start(&watcher->config, watcher, watcher->version);
-}
-
 static void watcher_on_open(void *data)
 {
     struct watcher *watcher = data;
@@ -144,7 +136,9 @@ static void watcher_on_open(void *data)
     watcher_on_sign_of_life(watcher);
     set_pulse(watcher, watcher->config.timing->silent_ms);
     if (watcher->is_resumed && watcher->config.compares_versions) {
-        check_version(watcher);
+        /* It may be to a server whose storage was restored meanwhile. */
+        version_check_stop(watcher->check);
+        watcher->check = version_check_start(&watcher->config, watcher, watcher->version);
     }
     watcher->is_resumed = true;
     counter_add(watcher->config.opened, 1);
@@ -345,13 +339,11 @@ struct watcher *watcher_start(const struct watcher_config *config, const char *v
     watcher->config = *config;
     watcher->version = xstrdup(version);
     backoff_init(&watcher->backoff, config->timing->retry_first_ms, config->timing->retry_max_ms);
-    ev_timer_init(&watcher->retry, watcher_on_retry, 0, 0);
-    ev_timer_init(&watcher->pulse, on_pulse, 0, 0);
+    timer_init(&watcher->retry, watcher_on_retry, watcher);
+    timer_init(&watcher->pulse, on_pulse, watcher);
     /* Runs after the sockets of the same turn, so that data which arrived while the process was
      * stopped counts. */
     ev_set_priority(&watcher->pulse, EV_MINPRI);
-    watcher->retry.data = watcher;
-    watcher->pulse.data = watcher;
     open_watch(watcher);
     return watcher;
 }

@@ -138,12 +138,7 @@ static struct slice client_keys_namespace_key(struct client_keys *keys, const ch
     }
     buf_clear(&keys->key);
     buf_append_str(&keys->key, keys->trees[CLIENT_KEYS_VISIBLE]);
-    const size_t tree_len = keys->key.len;
-    buf_append_str(&keys->key, name);
-    for (size_t i = tree_len; i < keys->key.len; i++) {
-        uint8_t c = keys->key.data[i];
-        keys->key.data[i] = c >= 'A' && c <= 'Z' ? (uint8_t)(c | 0x20) : c;
-    }
+    buf_append_lower(&keys->key, slice_str(name));
     return buf_slice(&keys->key);
 }
 

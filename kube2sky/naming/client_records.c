@@ -319,21 +319,6 @@ static void add_stays(struct client_records *records, struct record_pod *pod,
     }
 }
 
-static void link_to_node(struct record_pod *pod)
-{
-    if (pod->node) {
-        LIST_INSERT_HEAD(&pod->node->pods, pod, of_node);
-    }
-}
-
-static void unlink_from_node(struct client_records *records, struct record_pod *pod)
-{
-    if (pod->node) {
-        LIST_REMOVE(pod, of_node);
-        free_unused_node(records, pod->node);
-    }
-}
-
 /* Frees a pod that is in no table. */
 static void end_pod(struct client_records *records, struct record_pod *pod)
 {
@@ -347,7 +332,10 @@ static void end_pod(struct client_records *records, struct record_pod *pod)
         share_place(records, pod->stays[i].place, -(int)pod->is_on_host);
         free_unused_place(records, pod->stays[i].place);
     }
-    unlink_from_node(records, pod);
+    if (pod->node) {
+        LIST_REMOVE(pod, of_node);
+        free_unused_node(records, pod->node);
+    }
     free_record_pod(pod);
 }
 
@@ -360,7 +348,9 @@ static struct record_pod *make_pod(struct client_records *records, const struct 
     pod->ns_len = (uint8_t)strlen(object->ns);
     pod->is_on_host = object->pod.is_on_host_network;
     pod->node = client_records_get_node(records, object->pod.node);
-    link_to_node(pod);
+    if (pod->node) {
+        LIST_INSERT_HEAD(&pod->node->pods, pod, of_node);
+    }
     add_stays(records, pod, object);
     return pod;
 }
@@ -549,9 +539,7 @@ static struct slice namespace_at(const struct record_place *place)
 static void append_namespace(struct buf *out, struct slice ns)
 {
     char lower[DNAME_LABEL_MAX];
-    for (size_t i = 0; i < ns.len; i++) {
-        lower[i] = (char)ascii_lower((uint8_t)ns.ptr[i]);
-    }
+    ascii_lower_copy(lower, ns.ptr, ns.len);
     json_text_slice_field(out, "namespace", slice_of(lower, ns.len));
 }
 

@@ -107,13 +107,6 @@ static int64_t event_space_free_ms(const struct event_space *space)
     return free_ms > space->refused_until_ms ? free_ms : space->refused_until_ms;
 }
 
-static void event_queue_count_write(struct event_queue *queue, struct event_space *space,
-                                    int64_t now_ms)
-{
-    queue->writes[queue->write_count++ % EVENT_WRITES_PER_MINUTE] = now_ms;
-    space->writes[space->write_count++ % EVENT_NAMESPACE_WRITES_PER_MINUTE] = now_ms;
-}
-
 /* ---- Namespaces ---- */
 
 static struct event_space *get_event_space(struct event_queue *queue, struct slice ns)
@@ -335,7 +328,8 @@ bool event_queue_next(struct event_queue *queue, int64_t now_ms, struct event_wr
     struct event_entry *entry = first_due(space);
     struct slice id = entry->id;
     size_t name_at = ID_PREFIX_LEN + space->ns.len + 1;
-    event_queue_count_write(queue, space, now_ms);
+    queue->writes[queue->write_count++ % EVENT_WRITES_PER_MINUTE] = now_ms;
+    space->writes[space->write_count++ % EVENT_NAMESPACE_WRITES_PER_MINUTE] = now_ms;
     queue->is_writing = true;
     queue->writing = entry;
     if (entry->is_created && !entry->was_found_again) { /* it stays */

@@ -135,34 +135,19 @@ static struct alias_target *get_alias_target(struct external_aliases *aliases, s
     return target;
 }
 
-static void join_alias_requester(struct alias_requester *requester)
-{
-    LIST_INSERT_HEAD(&requester->space->requesters, requester, of_space);
-    if (requester->target) {
-        LIST_INSERT_HEAD(&requester->target->requesters, requester, of_target);
-    }
-}
-
-static void leave_alias_space(struct external_aliases *aliases, struct alias_requester *requester)
+static void leave_alias_lists(struct external_aliases *aliases, struct alias_requester *requester)
 {
     struct alias_space *space = requester->space;
+    struct alias_target *target = requester->target;
     LIST_REMOVE(requester, of_space);
     if (LIST_EMPTY(&space->requesters)) {
-        (void)key_table_take(&aliases->spaces, space->ns);
-        free(space);
+        free(key_table_take(&aliases->spaces, space->ns));
     }
-}
-
-static void leave_alias_target(struct external_aliases *aliases, struct alias_requester *requester)
-{
-    struct alias_target *target = requester->target;
-    if (!target) {
-        return;
+    if (target) {
+        LIST_REMOVE(requester, of_target);
     }
-    LIST_REMOVE(requester, of_target);
-    if (LIST_EMPTY(&target->requesters)) {
-        (void)key_table_take(&aliases->targets, target->id);
-        free(target);
+    if (target && LIST_EMPTY(&target->requesters)) {
+        free(key_table_take(&aliases->targets, target->id));
     }
 }
 
@@ -356,8 +341,7 @@ static void drop_alias_requester(struct external_aliases *aliases,
     tell_alias_target(aliases, requester);
     (void)key_table_take(&aliases->requesters, requester->id);
     free_alias_claims(requester);
-    leave_alias_target(aliases, requester);
-    leave_alias_space(aliases, requester);
+    leave_alias_lists(aliases, requester);
     free(requester);
 }
 
@@ -374,7 +358,10 @@ static void add_alias_requester(struct external_aliases *aliases,
     requester->space = key_table_get(&aliases->spaces, owner_object->ns, sizeof(*requester->space));
     requester->claims = xcalloc(count, sizeof(*requester->claims));
     requester->count = count;
-    join_alias_requester(requester);
+    LIST_INSERT_HEAD(&requester->space->requesters, requester, of_space);
+    if (requester->target) {
+        LIST_INSERT_HEAD(&requester->target->requesters, requester, of_target);
+    }
     for (size_t i = 0; i < count; i++) {
         requester->claims[i] = (struct alias_claim){.requester = requester,
                                                     .text = xstrndup(names[i].ptr, names[i].len)};

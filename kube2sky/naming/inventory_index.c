@@ -105,22 +105,15 @@ void index_fini(struct index *index)
 
 /* ---- Ids ---- */
 
-static void inventory_index_append_lower(struct buf *out, struct slice text)
-{
-    for (size_t i = 0; i < text.len; i++) {
-        buf_append_char(out, (char)ascii_lower((uint8_t)text.ptr[i]));
-    }
-}
-
 /* Returns "<prefix><namespace>/<name>" in index->id, borrowed until the next call. */
 static struct slice inventory_index_make_id(struct index *index, const char *prefix,
                                             struct slice ns, struct slice name)
 {
     buf_clear(&index->id);
     buf_append_str(&index->id, prefix);
-    inventory_index_append_lower(&index->id, ns);
+    buf_append_lower(&index->id, ns);
     buf_append_char(&index->id, '/');
-    inventory_index_append_lower(&index->id, name);
+    buf_append_lower(&index->id, name);
     return buf_slice(&index->id);
 }
 

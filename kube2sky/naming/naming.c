@@ -85,9 +85,7 @@ static char *naming_take_host(const struct build *b, const char *what, const cha
         return NULL;
     }
     char *host = xasprintf("%s%s", text, text[n - 1] == '.' ? "" : ".");
-    for (char *c = host; *c; c++) {
-        *c = (char)ascii_lower((uint8_t)*c);
-    }
+    ascii_lower_copy(host, host, n);
     return host;
 }
 

@@ -68,9 +68,7 @@ static bool take_pod(const char *pod, struct label *ret_label)
     if (n > DNAME_LABEL_MAX || !dname_is_host_label(slice_of(pod, n))) {
         return false;
     }
-    for (size_t i = 0; i <= n; i++) {
-        ret_label->text[i] = (char)ascii_lower((uint8_t)pod[i]);
-    }
+    ascii_lower_copy(ret_label->text, pod, n + 1);
     return true;
 }
 

@@ -72,9 +72,7 @@ void build_set_node_name(struct build *b, struct slice name)
 {
     free(b->name);
     b->name = xasprintf("%.*s." NODE_LABEL ".%s", (int)name.len, name.ptr, b->config->domain);
-    for (char *c = b->name; *c; c++) {
-        *c = (char)ascii_lower((uint8_t)*c);
-    }
+    ascii_lower_copy(b->name, b->name, strlen(b->name));
     set_key_base(b);
 }
 
@@ -92,7 +90,9 @@ void build_drop(const struct build *b, const char *what, const char *value)
     struct naming_drop drop = b->object;
     drop.what = what;
     drop.value = value;
-    b->config->dropped(b->config->data, &drop);
+    if (b->config->dropped) {
+        b->config->dropped(b->config->data, &drop);
+    }
 }
 
 /* ---- Parts of keys ---- */
@@ -105,9 +105,7 @@ bool naming_records_take_label(const struct build *b, const char *what, const ch
         build_drop(b, what, text);
         return false;
     }
-    for (size_t i = 0; i <= n; i++) {
-        ret_label->text[i] = (char)ascii_lower((uint8_t)text[i]);
-    }
+    ascii_lower_copy(ret_label->text, text, n + 1);
     return true;
 }
 

@@ -16,10 +16,7 @@ bool node_names_is_valid(struct slice name)
 static void append_reversed(struct slice text, char from, char to, struct buf *out)
 {
     do {
-        struct slice part = slice_cut_last(&text, from);
-        for (size_t i = 0; i < part.len; i++) {
-            buf_append_char(out, (char)ascii_lower((uint8_t)part.ptr[i]));
-        }
+        buf_append_lower(out, slice_cut_last(&text, from));
         if (text.len) {
             buf_append_char(out, to);
         }

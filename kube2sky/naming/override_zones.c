@@ -141,13 +141,6 @@ static int override_zones_take_zone(struct override_zones *zones, struct slice e
     return has_namespaces ? take_zone_namespaces(zone, entry, rest, err) : 0;
 }
 
-static void lower_zones(char *text)
-{
-    for (; *text; text++) {
-        *text = (char)ascii_lower((uint8_t)*text);
-    }
-}
-
 bool override_zones_overlap(const char *zone, const char *other)
 {
     struct dname a, b;
@@ -179,7 +172,7 @@ int override_zones_parse(const char *text, const char *domain, struct override_z
 {
     struct override_zones *zones = xcalloc(1, sizeof(*zones));
     zones->text = xstrdup(text);
-    lower_zones(zones->text);
+    ascii_lower_copy(zones->text, zones->text, strlen(zones->text));
     zones->zones = xcalloc(OVERRIDE_ZONES_MAX, sizeof(*zones->zones));
     struct slice rest = slice_str(zones->text);
     int r = dname_from_text(slice_str(domain), &zones->domain)

@@ -5,7 +5,6 @@
 #include <strings.h>
 
 #include "common/base/addr.h"
-#include "common/base/attributes.h"
 #include "common/base/seeded_hash.h"
 #include "common/base/xalloc.h"
 #include "common/dns/dname.h"
@@ -48,9 +47,7 @@ static size_t slice_change_hash_name(const char *name, uint32_t *ret_hash)
     if (len == 0 || len > sizeof(lower)) {
         return 0; /* its endpoint's label is its address */
     }
-    for (size_t i = 0; i < len; i++) {
-        lower[i] = (char)ascii_lower((uint8_t)name[i]);
-    }
+    ascii_lower_copy(lower, name, len);
     *ret_hash = seeded_hash(slice_of(lower, len));
     return 1;
 }
@@ -214,11 +211,6 @@ bool slice_change_spares(const struct slice_change *change, const struct kube_ob
 
 /* ---- The difference ---- */
 
-/* Ignores drops of the former state, which were reported when it came. */
-static void slice_change_ignore_dropped(void *data UNUSED, const struct naming_drop *drop UNUSED)
-{
-}
-
 static int name_part(const struct naming_config *config, const struct kube_object *service,
                      const struct kube_object *part, struct desired *desired, struct claims *claims)
 {
@@ -295,7 +287,7 @@ struct slice_difference *slice_difference_new(const struct naming_config *config
 {
     struct slice_difference *difference = NULL, whole;
     struct naming_config quiet = *config;
-    quiet.dropped = slice_change_ignore_dropped;
+    quiet.dropped = NULL; /* drops of the former state were reported when it came */
     difference_init(&whole);
     if (name_part(&quiet, change->service, change->before, &whole.gone, &whole.claims_gone) == 0 &&
         name_part(config, change->service, change->after, &whole.come, &whole.claims_come) == 0) {

@@ -122,8 +122,7 @@ struct etcd_space *etcd_space_start(const struct etcd_space_config *config)
 {
     struct etcd_space *space = xcalloc(1, sizeof(*space));
     space->config = *config;
-    ev_timer_init(&space->next, on_space_timer, 0., 0.);
-    space->next.data = space;
+    timer_init(&space->next, on_space_timer, space);
     ev_timer_start(config->loop, &space->next);
     return space;
 }

@@ -287,7 +287,7 @@ static void leader_claim(struct leader *l)
 
 /* ---- A key without a lease ---- */
 
-static void on_stray(struct ev_loop *loop UNUSED, ev_timer *timer, int revents UNUSED)
+static void leader_on_look(struct ev_loop *loop UNUSED, ev_timer *timer, int revents UNUSED)
 {
     leader_read_key(timer->data);
 }
@@ -376,24 +376,12 @@ static void leader_read_key(struct leader *l)
     }
 }
 
-static void leader_on_retry(struct ev_loop *loop UNUSED, ev_timer *timer, int revents UNUSED)
-{
-    leader_read_key(timer->data);
-}
-
 /* ---- Lifetime ---- */
 
 static void on_resigned(struct ev_loop *loop UNUSED, ev_timer *timer, int revents UNUSED)
 {
     struct leader *l = timer->data;
     l->done(l->done_data);
-}
-
-static void leader_init_timer(struct leader *l, ev_timer *timer,
-                              void (*fn)(struct ev_loop *loop, ev_timer *timer, int revents))
-{
-    ev_timer_init(timer, fn, 0.0, 0.0);
-    timer->data = l;
 }
 
 struct leader *leader_start(const struct leader_config *config)
@@ -404,11 +392,11 @@ struct leader *leader_start(const struct leader_config *config)
     l->own_name = xstrdup("");
     l->holder = xstrdup("");
     backoff_init(&l->backoff, BACKOFF_REMOTE_FIRST_MS, BACKOFF_REMOTE_MAX_MS);
-    leader_init_timer(l, &l->retry, leader_on_retry);
-    leader_init_timer(l, &l->keep_timer, on_keep_timer);
-    leader_init_timer(l, &l->deadline, leader_on_deadline);
-    leader_init_timer(l, &l->stray, on_stray);
-    leader_init_timer(l, &l->resigned, on_resigned);
+    timer_init(&l->retry, leader_on_look, l);
+    timer_init(&l->keep_timer, on_keep_timer, l);
+    timer_init(&l->deadline, leader_on_deadline, l);
+    timer_init(&l->stray, leader_on_look, l);
+    timer_init(&l->resigned, on_resigned, l);
     leader_read_key(l);
     return l;
 }

@@ -3,7 +3,6 @@
 #include <assert.h>
 #include <stdlib.h>
 
-#include "common/base/attributes.h"
 #include "common/base/cleanup.h"
 #include "common/base/log.h"
 #include "common/base/xalloc.h"
@@ -19,11 +18,6 @@
 
 /* Other writers' keys can be as long as a request to etcd, 1.5 MiB by default. */
 enum { ETCD_KEY_MAX = 16 * 1024 * 1024 };
-
-/* Ignores dropped parts, which were reported when the owner claimed. */
-static void planner_ignore_dropped(void *data UNUSED, const struct naming_drop *drop UNUSED)
-{
-}
 
 const struct inventory *planner_inventory(const struct planner *planner, struct slice id)
 {
@@ -378,7 +372,7 @@ static void plan_too_large(struct planner *planner, const struct owner *owner, s
 static void begin_objects(struct planner *planner, const struct owner *owner)
 {
     struct naming_config naming = planner->naming;
-    naming.dropped = planner_ignore_dropped;
+    naming.dropped = NULL; /* they were reported when the owner claimed */
     planner->job.is_named = slice_equal(buf_slice(&planner->named), owner->id);
     if (!planner->job.is_named) {
         planner_job_begin_names(planner, &naming, owner);

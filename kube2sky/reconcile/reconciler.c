@@ -156,13 +156,6 @@ static bool is_in_sync(const struct reconciler *r)
     return is_known && (is_onlooker(r) || (is_done && reconciler_may_write(r)));
 }
 
-/* Returns whether Ingresses and routes must be listed first. Only a dry run waits for them, since
- * it prints everything that would be written. */
-static bool awaits_routes(const struct reconciler *r)
-{
-    return r->config.planned && r->aliases && external_aliases_count(r->aliases).held > 0;
-}
-
 /* Queues held owners when one more kind is complete in their namespace, which they may have waited
  * for. */
 static void check_completeness(struct reconciler *r)
@@ -171,7 +164,10 @@ static void check_completeness(struct reconciler *r)
     const struct inventory *imports = r->config.imports;
     r->completions =
         inventory_completions(r->config.inventory) + (imports ? inventory_completions(imports) : 0);
-    r->was_complete = inventory_is_complete(r->config.inventory) && !awaits_routes(r) &&
+    /* A dry run waits for Ingresses and routes, too: it prints everything that would be written. */
+    const bool awaits_routes =
+        r->config.planned && r->aliases && external_aliases_count(r->aliases).held > 0;
+    r->was_complete = inventory_is_complete(r->config.inventory) && !awaits_routes &&
                       !(r->config.planned && imports && !inventory_is_complete(imports));
     if (r->completions != before) {
         owners_hold_release(r->owners);

@@ -46,13 +46,6 @@ static size_t waiting_owners(const struct reconciler *r)
            owners_in(r->owners, OWNER_RECORDS, OWNER_REFUSED);
 }
 
-static void explain_clients_missing(const struct reconciler *r, struct buf *out)
-{
-    if (reconciler_clients_are_pending(r)) {
-        buf_append_str(out, "; keys about clients are waiting, too");
-    }
-}
-
 void reconciler_explain(const struct reconciler *r, struct buf *out)
 {
     if (!r->feeds[KEY_SOURCE_RECORDS].is_mirrored) {
@@ -63,7 +56,9 @@ void reconciler_explain(const struct reconciler *r, struct buf *out)
     buf_printf(out, "%zu services are waiting to be written to etcd, %zu transactions in flight",
                reconciler_queued(r) + owners_in(r->owners, OWNER_RECORDS, OWNER_REFUSED),
                transactions_used(r->transactions));
-    explain_clients_missing(r, out);
+    if (reconciler_clients_are_pending(r)) {
+        buf_append_str(out, "; keys about clients are waiting, too");
+    }
     append_why(&r->written, out);
     if (!r->written.is_away && r->refused[OWNER_RECORDS].msg[0]) {
         buf_printf(out, "; the last refusal was: %s", r->refused[OWNER_RECORDS].msg);

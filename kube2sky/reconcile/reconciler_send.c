@@ -13,13 +13,6 @@ enum { CLAIMS_AWAITED_US = 100 * 1000 };
 
 /* ---- Claims ---- */
 
-/* Queues held owners: they may have waited until this owner's wishes were all known. */
-static void on_doubt_over(struct reconciler *r)
-{
-    r->are_orphans_due = true;
-    owners_hold_release(r->owners);
-}
-
 /* Queues owners in other namespaces that have a reverse name now. Each writes it itself, and does
  * not wait for the former owner's turn, or share of etcd's space. */
 static void look_at_heirs(struct reconciler *r, const struct owner *owner)
@@ -66,7 +59,9 @@ static bool claim_owner(struct reconciler *r, struct owner *owner, size_t *budge
     }
     owner_group_charge_claim(owner->group, work);
     if (was_in_doubt && !owner->is_in_doubt) {
-        on_doubt_over(r);
+        /* Held owners may have waited until this owner's wishes were all known. */
+        r->are_orphans_due = true;
+        owners_hold_release(r->owners);
     }
     note_claimed(r, owner);
     return true;
@@ -383,14 +378,6 @@ bool reconciler_can_plan(struct reconciler *r)
     return can;
 }
 
-/* Promises only as many slots as there are: an owner planned in vain costs as much as its plan. */
-static void promise_places(struct reconciler *r)
-{
-    while (can_promise_place(r)) {
-        owners_release_place(r->owners);
-    }
-}
-
 /* Returns whether a plan that was begun in an earlier turn may go on. Claims that have become due
  * since do not stop it: they are of later objects. */
 static bool can_go_on(struct reconciler *r)
@@ -421,7 +408,10 @@ static void go_on_planning(struct reconciler *r, size_t *budget)
 
 void reconciler_plan_some(struct reconciler *r, size_t *budget)
 {
-    promise_places(r);
+    /* Not more slots than there are: an owner planned in vain costs as much as its plan. */
+    while (can_promise_place(r)) {
+        owners_release_place(r->owners);
+    }
     go_on_planning(r, budget);
     for (int i = OWNER_CLASSES - 1; i >= 0; i--) {
         enum owner_class class = (enum owner_class)i;

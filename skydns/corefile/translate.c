@@ -329,9 +329,7 @@ bool zone_text(const char *zone, struct buf *out)
     }
     size_t n = strlen(zone);
     n -= n > 1 && zone[n - 1] == '.';
-    for (size_t i = 0; i < n; i++) {
-        buf_append_char(out, (char)ascii_lower((uint8_t)zone[i]));
-    }
+    buf_append_lower(out, slice_of(zone, n));
     return true;
 }
 

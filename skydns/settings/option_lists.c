@@ -112,9 +112,7 @@ static bool read_namespace(const char *text, struct namespace_name *ret)
         return false;
     }
     *ret = (struct namespace_name){.len = (uint8_t)len};
-    for (size_t i = 0; i < len; i++) {
-        ret->text[i] = (char)ascii_lower((uint8_t)text[i]);
-    }
+    ascii_lower_copy(ret->text, text, len);
     return true;
 }
 

@@ -32,6 +32,9 @@ UNIT_TEST(test_cuts)
 
 UNIT_TEST(test_capitals)
 {
+    char text[] = "aB-Z[@\xc4";
+    ascii_lower_copy(text, text, sizeof(text));
+    assert_string_equal(text, "ab-z[@\xc4");
     assert_true(slice_has_capitals(slice_str("aB")));
     assert_false(slice_has_capitals(slice_str("a-9[`")));
     assert_false(slice_has_capitals(slice_of(NULL, 0)));
