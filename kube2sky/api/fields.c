@@ -304,7 +304,7 @@ struct fields_map fields_map(struct fields_reader *r, const struct fields *at, c
 }
 
 /* Reads a key and its value; "" are absent. Returns whether both are texts. */
-static bool read_entry(struct slice entry, struct slice *ret_key, struct slice *ret_value)
+static bool read_map_entry(struct slice entry, struct slice *ret_key, struct slice *ret_value)
 {
     struct proto_scan scan = proto_scan_of(entry);
     struct proto_field field;
@@ -327,7 +327,7 @@ static bool find_entry(const struct fields_map *map, const char *key, struct sli
     struct slice name, value;
     bool is_found = false;
     while (proto_scan_next(&scan, &field)) {
-        if (field.number == map->number && read_entry(field.bytes, &name, &value) &&
+        if (field.number == map->number && read_map_entry(field.bytes, &name, &value) &&
             slice_equal(name, slice_str(key))) {
             *ret_value = value;
             is_found = true;
@@ -368,7 +368,7 @@ struct slice fields_entry_if_any(const struct fields_map *map, const char *key)
 static int take_map_entry(struct fields_reader *r, struct slice entry, struct kube_setting *setting)
 {
     struct slice key, value;
-    if (!read_entry(entry, &key, &value)) {
+    if (!read_map_entry(entry, &key, &value)) {
         return not_a_message(r);
     }
     int rc = take_text(r, key, "key", &setting->key);

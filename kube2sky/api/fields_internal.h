@@ -15,8 +15,8 @@ enum { FIELDS_NUMBER_END = 24 };
 struct fields {
     const json_t *json;
     struct slice message;
-    /* Where the last field with each number begins in the message, and 1; 0 = there is none. A
-     * message has some twenty fields, of which half are read: they are scanned once. */
+    /* Tell where the last field with each number begins in the message, and 1; 0 = there is none.
+     * A message has some twenty fields, of which half are read: it is scanned once. */
     uint32_t starts[FIELDS_NUMBER_END];
     /* Name it in errors. An array's item is named alone, since it is left out alone. */
     const struct fields *within;

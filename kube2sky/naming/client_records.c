@@ -154,7 +154,7 @@ static void note_place(struct client_records *records, struct record_place *plac
 }
 
 /* Notes a change, unless no record is wanted yet: then all are noted when they are. */
-static void note_record(struct client_records *records, struct record_place *place)
+static void note_record_change(struct client_records *records, struct record_place *place)
 {
     if (records->are_known) {
         note_place(records, place, PLACE_RECORD);
@@ -166,7 +166,7 @@ static void note_all_records(struct client_records *records)
     struct record_place *place;
     for (size_t at = 0; (place = key_table_next(&records->places, &at)); at++) {
         if (place->first) {
-            note_record(records, place);
+            note_record_change(records, place);
         }
     }
 }
@@ -217,7 +217,7 @@ static void set_zone(struct client_records *records, struct record_node *node, c
     LIST_FOREACH(pod, &node->pods, of_node)
     {
         for (size_t i = 0; i < pod->stay_count; i++) {
-            note_record(records, pod->stays[i].place);
+            note_record_change(records, pod->stays[i].place);
         }
     }
 }
@@ -313,7 +313,7 @@ static void add_stays(struct client_records *records, struct record_pod *pod,
             struct record_stay *stay = &pod->stays[pod->stay_count++];
             *stay = (struct record_stay){.next = place->first, .pod = pod, .place = place};
             place->first = stay;
-            note_record(records, place);
+            note_record_change(records, place);
             share_place(records, place, pod->is_on_host);
         }
     }
@@ -328,7 +328,7 @@ static void end_pod(struct client_records *records, struct record_pod *pod)
             link = &(*link)->next;
         }
         *link = pod->stays[i].next;
-        note_record(records, pod->stays[i].place);
+        note_record_change(records, pod->stays[i].place);
         share_place(records, pod->stays[i].place, -(int)pod->is_on_host);
         free_unused_place(records, pod->stays[i].place);
     }
@@ -555,7 +555,7 @@ static void append_pod(struct buf *out, const struct record_pod *pod)
     }
 }
 
-static void append_record(const struct record_place *place, struct buf *out)
+static void append_client_record(const struct record_place *place, struct buf *out)
 {
     const struct slice ns = namespace_at(place);
     if (ns.len > 0) {
@@ -584,7 +584,7 @@ struct slice client_records_value(const struct client_records *records, enum cli
         buf_printf(records->value, "{\"host\":\"%s\"}", ip_format(ip, text));
     } else if (place && records->wants[key] && key == PLACE_RECORD && records->are_known &&
                !records->are_lost) {
-        append_record(place, records->value);
+        append_client_record(place, records->value);
     }
     return records->value->failed || !records->value->len ? slice_of(NULL, 0)
                                                           : buf_slice(records->value);

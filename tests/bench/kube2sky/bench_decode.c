@@ -13,12 +13,12 @@ enum { OBJECTS = 256, ENDPOINTS = 10, MESSAGE_BYTES_MAX = 1 << 22 };
 
 /* ---- Messages ---- */
 
-static void put_text(struct buf *out, unsigned number, const char *text)
+static void bench_put_text(struct buf *out, unsigned number, const char *text)
 {
     wire_bytes(out, number, slice_str(text));
 }
 
-static void put_message(struct buf *out, unsigned number, struct buf *message)
+static void bench_put_message(struct buf *out, unsigned number, struct buf *message)
 {
     wire_bytes(out, number, buf_slice(message));
     buf_clear(message);
@@ -28,9 +28,9 @@ static void put_entry(struct buf *out, unsigned number, const char *key, const c
 {
     struct buf entry;
     buf_init(&entry, MESSAGE_BYTES_MAX);
-    put_text(&entry, 1, key);
-    put_text(&entry, 2, value);
-    put_message(out, number, &entry);
+    bench_put_text(&entry, 1, key);
+    bench_put_text(&entry, 2, value);
+    bench_put_message(out, number, &entry);
     buf_fini(&entry);
 }
 
@@ -39,37 +39,37 @@ static void put_numbered(struct buf *out, unsigned number, const char *prefix, u
     struct buf text;
     buf_init(&text, MESSAGE_BYTES_MAX);
     buf_printf(&text, "%s%u", prefix, i);
-    put_message(out, number, &text);
+    bench_put_message(out, number, &text);
     buf_fini(&text);
 }
 
-static void put_metadata(struct buf *object, unsigned i)
+static void bench_put_metadata(struct buf *object, unsigned i)
 {
     struct buf metadata, inner;
     buf_init(&metadata, MESSAGE_BYTES_MAX);
     buf_init(&inner, MESSAGE_BYTES_MAX);
     put_numbered(&metadata, 1, "web-", i);
     put_numbered(&metadata, 2, "web-", i / 10);
-    put_text(&metadata, 3, "shop");
-    put_text(&metadata, 4, "");
-    put_text(&metadata, 5, "0b7c44a6-52e1-4c8f-9d1e-5f0f3a1c2b7d");
+    bench_put_text(&metadata, 3, "shop");
+    bench_put_text(&metadata, 4, "");
+    bench_put_text(&metadata, 5, "0b7c44a6-52e1-4c8f-9d1e-5f0f3a1c2b7d");
     put_numbered(&metadata, 6, "48", 1000 + i);
     wire_int(&metadata, 7, 1);
     wire_int(&inner, 1, 1714564800);
     wire_int(&inner, 2, 0);
-    put_message(&metadata, 8, &inner);
+    bench_put_message(&metadata, 8, &inner);
     put_entry(&metadata, 11, "app.kubernetes.io/name", "web");
     put_entry(&metadata, 11, "app.kubernetes.io/instance", "web-shop");
     put_entry(&metadata, 11, "kubernetes.io/service-name", "web");
     put_entry(&metadata, 12, "endpoints.kubernetes.io/last-change-trigger-time",
               "2024-05-01T12:00:00Z");
-    put_text(&inner, 1, "kube-controller-manager"); /* managedFields */
-    put_text(&inner, 2, "Update");
-    put_text(&inner, 3, "v1");
-    put_text(&inner, 6, "FieldsV1");
-    put_text(&inner, 7, "{\"f:metadata\":{\"f:labels\":{\"f:app.kubernetes.io/name\":{}}}}");
-    put_message(&metadata, 17, &inner);
-    put_message(object, 1, &metadata);
+    bench_put_text(&inner, 1, "kube-controller-manager"); /* managedFields */
+    bench_put_text(&inner, 2, "Update");
+    bench_put_text(&inner, 3, "v1");
+    bench_put_text(&inner, 6, "FieldsV1");
+    bench_put_text(&inner, 7, "{\"f:metadata\":{\"f:labels\":{\"f:app.kubernetes.io/name\":{}}}}");
+    bench_put_message(&metadata, 17, &inner);
+    bench_put_message(object, 1, &metadata);
     buf_fini(&inner);
     buf_fini(&metadata);
 }
@@ -80,10 +80,10 @@ static void put_ports(struct buf *out, unsigned number, unsigned count)
     struct buf port;
     buf_init(&port, MESSAGE_BYTES_MAX);
     for (unsigned i = 0; i < count; i++) {
-        put_text(&port, 1, names[i % ARRAY_LEN(names)]);
-        put_text(&port, 2, "TCP");
+        bench_put_text(&port, 1, names[i % ARRAY_LEN(names)]);
+        bench_put_text(&port, 2, "TCP");
         wire_int(&port, 3, 8080 + i);
-        put_message(out, number, &port);
+        bench_put_message(out, number, &port);
     }
     buf_fini(&port);
 }
@@ -96,20 +96,20 @@ static void put_service(struct buf *object, unsigned i)
     put_ports(&spec, 1, 2);
     put_entry(&spec, 2, "app.kubernetes.io/name", "web");
     put_numbered(&spec, 3, "10.96.7.", i % 256);
-    put_text(&spec, 4, "ClusterIP");
-    put_text(&spec, 7, "None");
-    put_text(&spec, 8, "");
-    put_text(&spec, 10, "");
-    put_text(&spec, 11, "");
+    bench_put_text(&spec, 4, "ClusterIP");
+    bench_put_text(&spec, 7, "None");
+    bench_put_text(&spec, 8, "");
+    bench_put_text(&spec, 10, "");
+    bench_put_text(&spec, 11, "");
     wire_int(&spec, 12, 0);
     wire_int(&spec, 13, 0);
-    put_text(&spec, 17, "SingleStack");
+    bench_put_text(&spec, 17, "SingleStack");
     put_numbered(&spec, 18, "10.96.7.", i % 256);
-    put_text(&spec, 19, "IPv4");
-    put_text(&spec, 22, "Cluster");
-    put_text(&status, 1, "");
-    put_message(object, 2, &spec);
-    put_message(object, 3, &status);
+    bench_put_text(&spec, 19, "IPv4");
+    bench_put_text(&spec, 22, "Cluster");
+    bench_put_text(&status, 1, "");
+    bench_put_message(object, 2, &spec);
+    bench_put_message(object, 3, &status);
     buf_fini(&status);
     buf_fini(&spec);
 }
@@ -124,18 +124,18 @@ static void put_slice(struct buf *object, unsigned i)
         wire_int(&inner, 1, 1);
         wire_int(&inner, 2, 1);
         wire_int(&inner, 3, 0);
-        put_message(&endpoint, 2, &inner);
-        put_text(&inner, 1, "Pod");
-        put_text(&inner, 2, "shop");
+        bench_put_message(&endpoint, 2, &inner);
+        bench_put_text(&inner, 1, "Pod");
+        bench_put_text(&inner, 2, "shop");
         put_numbered(&inner, 3, "web-7d9c5b8f6d-", k);
-        put_text(&inner, 4, "5f0f3a1c-52e1-4c8f-9d1e-0b7c44a62b7d");
-        put_message(&endpoint, 4, &inner);
-        put_text(&endpoint, 6, "node-3");
-        put_text(&endpoint, 7, "zone-a");
-        put_message(object, 2, &endpoint);
+        bench_put_text(&inner, 4, "5f0f3a1c-52e1-4c8f-9d1e-0b7c44a62b7d");
+        bench_put_message(&endpoint, 4, &inner);
+        bench_put_text(&endpoint, 6, "node-3");
+        bench_put_text(&endpoint, 7, "zone-a");
+        bench_put_message(object, 2, &endpoint);
     }
     put_ports(object, 3, 2);
-    put_text(object, 4, "IPv4");
+    bench_put_text(object, 4, "IPv4");
     buf_fini(&inner);
     buf_fini(&endpoint);
 }
@@ -146,26 +146,26 @@ static void put_pod(struct buf *object, unsigned i)
     buf_init(&part, MESSAGE_BYTES_MAX);
     buf_init(&inner, MESSAGE_BYTES_MAX);
     put_ports(&inner, 6, 3);
-    put_message(&part, 2, &inner); /* a container */
-    put_text(&part, 3, "Always");
+    bench_put_message(&part, 2, &inner); /* a container */
+    bench_put_text(&part, 3, "Always");
     wire_int(&part, 4, 30);
-    put_text(&part, 6, "ClusterFirst");
-    put_text(&part, 8, "default");
-    put_text(&part, 10, "node-3");
+    bench_put_text(&part, 6, "ClusterFirst");
+    bench_put_text(&part, 8, "default");
+    bench_put_text(&part, 10, "node-3");
     wire_int(&part, 11, 0);
     wire_int(&part, 12, 0);
-    put_message(object, 2, &part);
-    put_text(&part, 1, "Running");
+    bench_put_message(object, 2, &part);
+    bench_put_text(&part, 1, "Running");
     for (unsigned k = 0; k < 4; k++) {
-        put_text(&inner, 1, "Ready");
-        put_text(&inner, 2, "True");
-        put_message(&part, 2, &inner);
+        bench_put_text(&inner, 1, "Ready");
+        bench_put_text(&inner, 2, "True");
+        bench_put_message(&part, 2, &inner);
     }
-    put_text(&part, 5, "192.168.0.3");
+    bench_put_text(&part, 5, "192.168.0.3");
     put_numbered(&part, 6, "10.244.3.", i % 256);
     put_numbered(&inner, 1, "10.244.3.", i % 256);
-    put_message(&part, 12, &inner);
-    put_message(object, 3, &part);
+    bench_put_message(&part, 12, &inner);
+    bench_put_message(object, 3, &part);
     buf_fini(&inner);
     buf_fini(&part);
 }
@@ -178,9 +178,9 @@ static void put_list(struct buf *body, const char *name,
     buf_init(&object, MESSAGE_BYTES_MAX);
     wire_bytes(&list, 1, slice_of("\x12\x03\x31\x30\x30", 5)); /* the version 100 */
     for (unsigned i = 0; i < OBJECTS; i++) {
-        put_metadata(&object, i);
+        bench_put_metadata(&object, i);
         put_content(&object, i);
-        put_message(&list, 2, &object);
+        bench_put_message(&list, 2, &object);
     }
     wire_envelope(body, name, buf_slice(&list));
     buf_fini(&object);
@@ -203,7 +203,7 @@ static void take_bad(void *data, const struct err *err)
 }
 
 /* Returns the number of objects decoded without a fault. */
-static unsigned decode_list(enum kube_kind kind, struct slice body)
+static unsigned decode_bench_list(enum kube_kind kind, struct slice body)
 {
     struct kube_list_meta meta = {0};
     struct err err;
@@ -234,7 +234,7 @@ int main(void)
         put_list(&body, kinds[i].list, kinds[i].put_content);
         CALLGRIND_START_INSTRUMENTATION;
         CALLGRIND_TOGGLE_COLLECT;
-        const unsigned count = decode_list(kinds[i].kind, buf_slice(&body));
+        const unsigned count = decode_bench_list(kinds[i].kind, buf_slice(&body));
         CALLGRIND_TOGGLE_COLLECT;
         CALLGRIND_DUMP_STATS_AT(kinds[i].name);
         CALLGRIND_STOP_INSTRUMENTATION;
