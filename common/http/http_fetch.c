@@ -166,7 +166,8 @@ struct addr http_fetch_server(const struct addr *listening)
 
 void http_fetch_append_value(struct buf *target, const char *text)
 {
-    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._";
+    static const char plain[] =
+        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._~";
     for (; *text; text++) {
         if (strchr(plain, *text)) {
             buf_append_char(target, *text);

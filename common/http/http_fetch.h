@@ -46,7 +46,8 @@ int http_fetch_put(struct buf *body, struct err *err) MUST_CHECK;
  * address. */
 struct addr http_fetch_server(const struct addr *listening);
 
-/* Appends a value of the target's query, escaping all but unreserved characters (RFC 3986 2.3). */
+/* Appends a value of a target's query, or a segment of its path, escaping all but unreserved
+ * characters (RFC 3986 2.3). */
 void http_fetch_append_value(struct buf *target, const char *text);
 
 #endif

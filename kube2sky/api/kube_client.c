@@ -12,6 +12,7 @@
 #include "common/base/version.h"
 #include "common/base/xalloc.h"
 #include "common/http/http_client.h"
+#include "common/http/http_fetch.h"
 #include "kube2sky/api/kube_auth_internal.h"
 #include "kube2sky/api/kube_frames_internal.h"
 
@@ -270,20 +271,6 @@ static void free_request(struct kube_request *request)
     free(request);
 }
 
-/* Escapes all but unreserved characters (RFC 3986, section 2.3). */
-static void append_escaped(struct buf *out, const char *text)
-{
-    static const char unreserved[] =
-        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~";
-    for (; *text; text++) {
-        if (strchr(unreserved, *text)) {
-            buf_append_char(out, *text);
-        } else {
-            buf_printf(out, "%%%02X", (unsigned)(unsigned char)*text);
-        }
-    }
-}
-
 /* Returns `GET <URL>`, without the query. */
 static char *what_is_asked(const struct kube_client *client, const struct kube_resource *resource,
                            const struct kube_scope *scope)
@@ -292,7 +279,7 @@ static char *what_is_asked(const struct kube_client *client, const struct kube_r
     buf_init(&ns, 3 * KUBE_SELECTOR_MAX);
     if (*scope->ns) {
         buf_append_str(&ns, "/namespaces/");
-        append_escaped(&ns, scope->ns);
+        http_fetch_append_value(&ns, scope->ns);
     }
     char *what = xasprintf("GET %s%s%s/%s", kube_client_server(client), resource->group_path,
                            buf_cstr(&ns), resource->name);
@@ -304,11 +291,11 @@ static void append_selector(struct buf *query, const struct kube_scope *scope)
 {
     if (*scope->label_selector) {
         buf_append_str(query, "&labelSelector=");
-        append_escaped(query, scope->label_selector);
+        http_fetch_append_value(query, scope->label_selector);
     }
     if (scope->object) {
         buf_append_str(query, "&fieldSelector=metadata.name%3D");
-        append_escaped(query, scope->object);
+        http_fetch_append_value(query, scope->object);
     }
 }
 
@@ -490,7 +477,7 @@ struct kube_request *kube_client_list(struct kube_client *client,
     append_selector(&query, scope);
     if (*continue_token) {
         buf_append_str(&query, "&continue=");
-        append_escaped(&query, continue_token);
+        http_fetch_append_value(&query, continue_token);
     }
     kube_client_start(request, buf_cstr(&query), &config);
     buf_fini(&query);
@@ -573,7 +560,7 @@ struct kube_request *kube_client_watch(struct kube_client *client,
     buf_init(&query, QUERY_BYTES_MAX);
     buf_printf(&query,
                "watch=true&allowWatchBookmarks=true&timeoutSeconds=%d&resourceVersion=", timeout_s);
-    append_escaped(&query, resource_version);
+    http_fetch_append_value(&query, resource_version);
     append_selector(&query, scope);
     start_watch(request, buf_cstr(&query), 0, callbacks);
     buf_fini(&query);

@@ -245,16 +245,23 @@ static int read_stub_zone(struct reading *r, const char *zone, const json_t *ser
     return rc < 0 ? err_wrap(r->err, rc, "%.*s", SHOWN_MAX, zone) : 0;
 }
 
-static int read_stub_zones(struct reading *r, json_t *json)
+/* Reads each member of an object, until one is wrong. */
+static int read_members(struct reading *r, json_t *json,
+                        int (*fn)(struct reading *r, const char *key, const json_t *value))
 {
-    const char *zone = NULL;
-    json_t *servers = NULL;
+    const char *key = NULL;
+    json_t *value = NULL;
     int rc = 0;
-    json_object_foreach(json, zone, servers)
+    json_object_foreach(json, key, value)
     {
-        rc = rc < 0 ? rc : read_stub_zone(r, zone, servers);
+        rc = rc < 0 ? rc : fn(r, key, value);
     }
     return rc;
+}
+
+static int read_stub_zones(struct reading *r, json_t *json)
+{
+    return read_members(r, json, read_stub_zone);
 }
 
 /* ---- upstreamNameservers ---- */
@@ -467,14 +474,7 @@ static int config_map_read_name(struct reading *r, const char *text, const json_
 
 static int config_map_read_records(struct reading *r, json_t *json)
 {
-    const char *name = NULL;
-    json_t *value = NULL;
-    int rc = 0;
-    json_object_foreach(json, name, value)
-    {
-        rc = rc < 0 ? rc : config_map_read_name(r, name, value);
-    }
-    return rc;
+    return read_members(r, json, config_map_read_name);
 }
 
 /* ---- Settings ---- */

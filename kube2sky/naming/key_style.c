@@ -232,7 +232,7 @@ static bool is_node_key(struct slice below, const struct record *r, struct slice
     struct buf name;
     struct slice owner = below, label = slice_cut_last(&owner, '/'); /* "node/" contains one */
     buf_init(&name, NODE_NAME_MAX);
-    bool is_it = node_names_from_owner(owner, &name) && node_names_is_valid(buf_slice(&name)) &&
+    bool is_it = node_names_from_owner(owner, &name) && dname_is_host(buf_slice(&name)) &&
                  says_address(r) && is_hash_of(label, value);
     buf_fini(&name);
     return is_it;

@@ -293,7 +293,7 @@ static int build_node(struct build *b, const struct owner_objects *objects, stru
     struct slice name = slice_str(objects->node->name);
     struct address address;
     struct label label;
-    if (!node_names_is_valid(name)) {
+    if (!dname_is_host(name)) {
         build_drop(b, "node name", name.ptr);
         return 0;
     }

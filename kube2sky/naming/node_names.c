@@ -8,11 +8,6 @@
 
 enum { INVALID_MARK = '!' };
 
-bool node_names_is_valid(struct slice name)
-{
-    return dname_is_host(name);
-}
-
 static void append_reversed(struct slice text, char from, char to, struct buf *out)
 {
     do {
@@ -26,7 +21,7 @@ static void append_reversed(struct slice text, char from, char to, struct buf *o
 void node_names_append_owner(struct slice name, struct buf *out)
 {
     buf_append_str(out, NODE_PREFIX);
-    if (node_names_is_valid(name)) {
+    if (dname_is_host(name)) {
         append_reversed(name, '.', '/', out);
     } else {
         buf_append_char(out, INVALID_MARK);
@@ -62,13 +57,15 @@ bool node_names_from_owner(struct slice owner, struct buf *out)
     return is_same;
 }
 
-struct slice node_names_above(struct slice name)
+/* Returns the name without its first label; empty if it has only one. */
+static struct slice node_names_above(struct slice name)
 {
     (void)slice_cut(&name, '.');
     return name;
 }
 
-bool node_names_is_below(struct slice name, struct slice above)
+/* Returns whether the name ends in ".<above>", in any case. */
+static bool node_names_is_below(struct slice name, struct slice above)
 {
     if (name.len <= above.len + 1 || above.len == 0) {
         return false;

@@ -15,21 +15,12 @@
 /* The API's limit is 253 bytes; longer names are truncated. */
 enum { NODE_NAME_MAX = 1024 };
 
-/* Returns whether the name consists of labels that a key can have. */
-bool node_names_is_valid(struct slice name);
-
 /* Appends the id, in lower case. It has an invalid name unchanged, behind a mark that no label
  * begins with. */
 void node_names_append_owner(struct slice name, struct buf *out);
 
 /* Sets `out` to the name with this id. Returns false, with `out` empty, if no name has it. */
 bool node_names_from_owner(struct slice owner, struct buf *out);
-
-/* Returns the name without its first label; empty if it has only one. */
-struct slice node_names_above(struct slice name);
-
-/* Returns whether the name ends in ".<above>", in any case. */
-bool node_names_is_below(struct slice name, struct slice above);
 
 /* ---- The inventory's Nodes ----
  *

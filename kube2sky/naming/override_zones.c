@@ -34,7 +34,8 @@ static const char *const reserved[] = {"arpa", "localhost", "invalid", "onion"};
 
 /* ---- Names ---- */
 
-bool override_name_is_wildcard(const struct dname *name)
+/* Returns whether the first label is `*`. */
+static bool override_name_is_wildcard(const struct dname *name)
 {
     return name->len > 2 && name->wire[0] == 1 && name->wire[1] == '*';
 }

@@ -41,9 +41,6 @@ void override_zones_free(struct override_zones *zones); /* NULL is fine */
  * for any other text, and for a name that leaves no room for a key's last label. */
 bool override_name_parse(struct slice text, struct dname *ret_name) MUST_CHECK;
 
-/* Returns whether the first label is `*`. */
-bool override_name_is_wildcard(const struct dname *name);
-
 enum override_verdict {
     OVERRIDE_ALLOWED,
     OVERRIDE_NO_NAME,   /* override_name_parse */

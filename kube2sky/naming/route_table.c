@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/cleanup.h"
 #include "common/base/key_table.h"
 #include "common/base/xalloc.h"
 #include "kube2sky/naming/contract.h"
@@ -249,20 +250,8 @@ void route_table_list_begin(struct route_table *table, enum kube_kind kind, cons
 static struct route_entry *find_route_entry(const struct route_table *table, enum kube_kind kind,
                                             const char *ns, const char *name)
 {
-    char *id = xasprintf("%s/%s", ns, name);
-    struct route_entry *entry = key_table_find(&table->kinds[kind].objects, slice_str(id));
-    free(id);
-    return entry;
-}
-
-static struct route_entry *add_route_entry(struct route_table *table,
-                                           const struct kube_object *object)
-{
-    char *id = xasprintf("%s/%s", object->ns, object->name);
-    struct route_entry *entry =
-        key_table_add(&table->kinds[object->kind].objects, slice_str(id), sizeof(*entry));
-    free(id);
-    return entry;
+    CLEANUP_FREE char *id = xasprintf("%s/%s", ns, name);
+    return key_table_find(&table->kinds[kind].objects, slice_str(id));
 }
 
 void route_table_upsert(struct route_table *table, struct kube_object *object)
@@ -273,7 +262,10 @@ void route_table_upsert(struct route_table *table, struct kube_object *object)
         kube_object_free(object);
         return;
     }
-    entry = entry ? entry : add_route_entry(table, object);
+    if (!entry) {
+        CLEANUP_FREE char *id = xasprintf("%s/%s", object->ns, object->name);
+        entry = key_table_add(&table->kinds[object->kind].objects, slice_str(id), sizeof(*entry));
+    }
     entry->generation = list ? list->generation : 0;
     if (object->is_garbled || (entry->object && kube_object_equal(entry->object, object))) {
         kube_object_free(object);

@@ -290,7 +290,8 @@ static void leave_aliases(struct planner *planner, struct planned *planned)
     planned->left_count += (uint32_t)planner->others.count;
 }
 
-bool planner_may_delete_own(const struct planner *planner, const struct owner *owner)
+/* Returns whether the owner's unwanted keys may be deleted. */
+static bool planner_may_delete_own(const struct planner *planner, const struct owner *owner)
 {
     const struct external_aliases *aliases = planner->config.aliases;
     bool is_held = aliases && owner_is_alias(owner) && external_aliases_is_held(aliases, owner->id);

@@ -212,11 +212,9 @@ bool planner_wants_topology(struct planner *planner, struct slice id);
 /* Returns whether the Service "svc/default/web" wants names in the external zone. */
 bool planner_wants_external(struct planner *planner, struct slice id);
 
-/* Return, for pages, the winner of an address, and whether the owner's unwanted keys may be
- * deleted. */
+/* Returns, for pages, the winner of an address. */
 bool planner_winner(const struct planner *planner, const struct ip *ip,
                     struct reverse_winner *ret_winner);
-bool planner_may_delete_own(const struct planner *planner, const struct owner *owner);
 
 /* Fills ret_plan; it is empty if there is nothing to do, or nothing yet. CONFIG_OWNER requires that
  * its keys are known, and its plan must be cut before it is sent.

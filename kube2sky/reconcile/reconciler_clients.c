@@ -134,7 +134,7 @@ static struct slice reconciler_clients_beside(struct reconciler *r, struct slice
     }
     buf_clear(&r->beside_id);
     buf_append_str(&r->beside_id, prefix);
-    buf_append(&r->beside_id, id.ptr + OWNER_PREFIX_LEN, id.len - OWNER_PREFIX_LEN);
+    buf_append_slice(&r->beside_id, slice_skip(id, OWNER_PREFIX_LEN));
     return r->beside_id.failed ? slice_of(NULL, 0) : buf_slice(&r->beside_id);
 }
 

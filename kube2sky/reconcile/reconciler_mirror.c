@@ -130,12 +130,6 @@ static void note_other_store(struct reconciler *r, const struct etcd_mirror_read
     etcd_calls_elsewhere(r->config.etcd); /* open calls may still reach the old data set */
 }
 
-/* Returns whether a full read for this cause may have met another store without knowing. */
-static bool may_be_another_store(enum etcd_mirror_cause cause)
-{
-    return cause == ETCD_MIRROR_UNCERTAIN || cause == ETCD_MIRROR_COMPACTED;
-}
-
 /* Writes the serials again. A reader's mirror may know that this is another data set, and wait for
  * that: it judges by its own keys, as each of ours does. */
 static void rewrite_serials(struct reconciler *r)
@@ -166,9 +160,12 @@ static void on_full_begin(void *data, const struct etcd_mirror_read *read)
     struct reconciler *r = source->reconciler;
     bool is_other = read->cause == ETCD_MIRROR_OTHER_STORE;
     bool is_records = source == &r->feeds[KEY_SOURCE_RECORDS];
+    /* A full read for these causes may have met another store without knowing. */
+    const bool may_be_other =
+        read->cause == ETCD_MIRROR_UNCERTAIN || read->cause == ETCD_MIRROR_COMPACTED;
     if (is_other && is_records) {
         note_other_store(r, read);
-    } else if (is_other || (is_records && may_be_another_store(read->cause))) {
+    } else if (is_other || (is_records && may_be_other)) {
         rewrite_serials(r);
     }
     if (is_other) {

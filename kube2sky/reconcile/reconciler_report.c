@@ -39,13 +39,6 @@ static void append_why(const struct outage_source *source, struct buf *out)
     }
 }
 
-static size_t waiting_owners(const struct reconciler *r)
-{
-    return reconciler_queued(r) + owners_in(r->owners, OWNER_RECORDS, OWNER_HELD) +
-           owners_in(r->owners, OWNER_RECORDS, OWNER_CONTESTED) +
-           owners_in(r->owners, OWNER_RECORDS, OWNER_REFUSED);
-}
-
 void reconciler_explain(const struct reconciler *r, struct buf *out)
 {
     if (!r->feeds[KEY_SOURCE_RECORDS].is_mirrored) {
@@ -255,7 +248,9 @@ struct reconciler_stats reconciler_get_stats(const struct reconciler *r)
         .over_share = history_over_count(r->history),
         .space = etcd_space_figures(r->space),
         .contested = conflicts_count(r->conflicts),
-        .waiting = waiting_owners(r),
+        .waiting = reconciler_queued(r) + owners_in(r->owners, OWNER_RECORDS, OWNER_HELD) +
+                   owners_in(r->owners, OWNER_RECORDS, OWNER_CONTESTED) +
+                   owners_in(r->owners, OWNER_RECORDS, OWNER_REFUSED),
         .owners = owners_count(r->owners, OWNER_RECORDS),
         .held = owners_in(r->owners, OWNER_RECORDS, OWNER_HELD),
         .refused = refusals_of(r->refusals, OWNER_RECORDS),

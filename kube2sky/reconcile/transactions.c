@@ -543,12 +543,6 @@ bool transaction_has_room_for_others(const struct transaction *transaction)
     return transaction->batch.size < TRANSACTION_SHARED_BYTES;
 }
 
-static bool has_aboard(const struct transaction *transaction, const struct owner_group *group)
-{
-    size_t count = transaction->passenger_count;
-    return count && transaction->passengers[count - 1].owner->group == group;
-}
-
 enum plan_fit transaction_board(struct transaction *transaction, struct owners *owners,
                                 struct owner *owner, struct plan *plan)
 {
@@ -572,7 +566,8 @@ enum plan_fit transaction_board(struct transaction *transaction, struct owners *
     }
     owners_dequeue(owners, owner, OWNER_IN_FLIGHT);
     owners_charge(owner, transaction->batch.size - size, 0);
-    if (!has_aboard(transaction, owner->group)) {
+    const size_t aboard = transaction->passenger_count;
+    if (!aboard || transaction->passengers[aboard - 1].owner->group != owner->group) {
         owners_begin_turn(owner);
     }
     transaction->passengers[transaction->passenger_count++] = (struct passenger){
