@@ -111,7 +111,7 @@ enum { HEADER_SIZE = 12 };
 
 bool dname_read(struct reader *reader, struct dname *ret_name)
 {
-    struct dname name = {0};
+    uint8_t wire[DNAME_MAX];
     size_t pos = reader->pos, lowest = reader->pos, bound = reader->len, end = 0, used = 0;
     /* A label or the root follows each pointer of a name that makes sense: pointers to pointers
      * could cost a message of 64 KiB millions of steps. */
@@ -139,13 +139,13 @@ bool dname_read(struct reader *reader, struct dname *ret_name)
             used + 1 + length > DNAME_MAX - (length ? 1 : 0)) {
             break;
         }
-        memcpy(name.wire + used, reader->data + pos, 1u + length);
+        memcpy(wire + used, reader->data + pos, 1u + length);
         used += 1u + length;
         pos += 1u + length;
         if (length == 0) {
-            name.len = (uint8_t)used;
+            ret_name->len = (uint8_t)used;
+            memcpy(ret_name->wire, wire, used);
             reader->pos = end ? end : pos;
-            *ret_name = name;
             return true;
         }
     }

@@ -83,10 +83,15 @@ static bool put_relayed(struct relay_records *r, const struct relay_parts *parts
 {
     const struct response_span span = parts->sections[section];
     struct writer *out = &r->writer.out;
+    struct dname owner;
+    uint16_t owner_at = 0; /* of the owner; 0: none yet */
     for (size_t i = span.from; i < span.to; i++) {
         const struct response_rr *rr = &r->upstream->rrs[i];
-        const struct dname owner = response_rr_owner(r->upstream, rr);
         bool is_sound = true;
+        if (rr->owner_at != owner_at) {
+            owner = response_rr_owner(r->upstream, rr);
+            owner_at = rr->owner_at;
+        }
         const size_t at =
             cache_image_writer_put(&r->writer, r->upstream, rr, &owner, rr->ttl_s, &is_sound);
         r->is_sound = r->is_sound && (is_sound || out->failed);

@@ -21,9 +21,8 @@ struct making {
     struct cache_image_writer writer;
     struct cached_reply cached;
     bool is_sound;
-    bool wants_signatures; /* cached ones; RRSIGs asked for are records like others */
-    struct dname name;     /* the name at the end of the chain so far */
-    uint32_t name_hash;
+    bool wants_signatures;     /* cached ones; RRSIGs asked for are records like others */
+    struct response_name name; /* at the end of the chain so far */
     unsigned dnames_seen;
     size_t last_dname; /* its index plus one: a chain may go through it several times; 0: none */
     /* Zones with a denial or a wildcard, to which proofs belong. */
@@ -37,14 +36,14 @@ struct making {
  * more. */
 static const struct response_rr *cache_image_next_rr(struct making *m,
                                                      const struct response_span *section,
-                                                     size_t *at, const struct dname *name,
-                                                     uint32_t hash, uint16_t type)
+                                                     size_t *at, struct response_name *name,
+                                                     uint16_t type)
 {
     for (; *at < section->to; ++*at) {
         m->cached.steps++;
         const struct response_rr *rr = &m->response->rrs[*at];
         if ((type == DNS_TYPE_ANY || rr->type == type) && rr->rr_class == m->key->qclass &&
-            response_rr_is_of(m->response, rr, name, hash)) {
+            response_rr_is_of(m->response, rr, name)) {
             ++*at;
             return rr;
         }
@@ -119,44 +118,37 @@ static void note_wildcard(struct making *m, const struct dname *owner,
 }
 
 static void put_signatures(struct making *m, const struct response_span *section,
-                           const struct dname *owner, uint32_t hash, uint16_t type,
-                           uint32_t ttl_max_s)
+                           struct response_name *owner, uint16_t type, uint32_t ttl_max_s)
 {
     const struct response_rr *rr;
     struct cached_signature signature;
     size_t at = section->from;
     while (m->wants_signatures &&
-           (rr = cache_image_next_rr(m, section, &at, owner, hash, DNS_TYPE_RRSIG)) != NULL) {
+           (rr = cache_image_next_rr(m, section, &at, owner, DNS_TYPE_RRSIG)) != NULL) {
         if (read_signature(m, rr, &signature) && signature.covered == type) {
-            cache_image_put(m, rr, owner, rr->ttl_s < ttl_max_s ? rr->ttl_s : ttl_max_s);
-            note_wildcard(m, owner, &signature);
+            cache_image_put(m, rr, &owner->name, rr->ttl_s < ttl_max_s ? rr->ttl_s : ttl_max_s);
+            note_wildcard(m, &owner->name, &signature);
         }
     }
 }
 
 /* ---- The answer section ---- */
 
-static void set_name(struct making *m, const struct dname *name)
-{
-    m->name = *name;
-    m->name_hash = response_name_hash(name);
-}
-
 /* Returns whether the DNAME turns the name into the target (RFC 6672 2.2). */
 static bool is_made_by(const struct making *m, const struct response_rr *dname,
                        const struct dname *target)
 {
     struct dname owner = response_rr_owner(m->response, dname), end;
-    if (owner.len >= m->name.len || !dname_is_within(&m->name, &owner) ||
+    if (owner.len >= m->name.name.len || !dname_is_within(&m->name.name, &owner) ||
         !response_rr_name(m->response, dname, 0, &end, NULL)) {
         return false;
     }
-    size_t head = (size_t)m->name.len - owner.len;
+    size_t head = (size_t)m->name.name.len - owner.len;
     if (head + end.len != target->len || !dname_is_within(target, &end)) {
         return false;
     }
     struct dname made = {.len = (uint8_t)(head + end.len)};
-    memcpy(made.wire, m->name.wire, head);
+    memcpy(made.wire, m->name.name.wire, head);
     memcpy(made.wire + head, end.wire, end.len);
     return dname_equal(&made, target);
 }
@@ -174,9 +166,9 @@ static void put_dname(struct making *m, const struct dname *target)
                 return;
             }
             m->last_dname = i + 1;
-            struct dname owner = response_rr_owner(m->response, rr);
-            cache_image_put(m, rr, &owner, rr->ttl_s);
-            put_signatures(m, &section, &owner, rr->owner_hash, DNS_TYPE_DNAME, UINT32_MAX);
+            struct response_name owner = response_rr_name_of_owner(m->response, rr);
+            cache_image_put(m, rr, &owner.name, rr->ttl_s);
+            put_signatures(m, &section, &owner, DNS_TYPE_DNAME, UINT32_MAX);
             return;
         }
     }
@@ -196,18 +188,17 @@ static bool put_chain(struct making *m)
         size_t at = section.from, asked_at = section.from;
         const struct response_rr *rr;
         struct dname target;
-        if ((!wants_address &&
-             cache_image_next_rr(m, &section, &asked_at, &m->name, m->name_hash, type)) ||
-            !(rr = cache_image_next_rr(m, &section, &at, &m->name, m->name_hash, DNS_TYPE_CNAME))) {
+        if ((!wants_address && cache_image_next_rr(m, &section, &asked_at, &m->name, type)) ||
+            !(rr = cache_image_next_rr(m, &section, &at, &m->name, DNS_TYPE_CNAME))) {
             return true;
         }
         if (hops == CACHED_CNAMES_MAX || !response_rr_name(m->response, rr, 0, &target, NULL)) {
             return false;
         }
         put_dname(m, &target);
-        cache_image_put(m, rr, &m->name, rr->ttl_s);
-        put_signatures(m, &section, &m->name, m->name_hash, DNS_TYPE_CNAME, UINT32_MAX);
-        set_name(m, &target);
+        cache_image_put(m, rr, &m->name.name, rr->ttl_s);
+        put_signatures(m, &section, &m->name, DNS_TYPE_CNAME, UINT32_MAX);
+        m->name = response_name_of(&target);
     }
     return true;
 }
@@ -231,15 +222,15 @@ static bool put_asked(struct making *m)
         m->key->qclass == DNS_CLASS_IN && (type == DNS_TYPE_A || type == DNS_TYPE_AAAA);
     const struct response_rr *rr;
     size_t at = section.from, count = 0;
-    while ((rr = cache_image_next_rr(m, &section, &at, &m->name, m->name_hash, type)) != NULL) {
-        size_t start = cache_image_put(m, rr, &m->name, rr->ttl_s);
+    while ((rr = cache_image_next_rr(m, &section, &at, &m->name, type)) != NULL) {
+        size_t start = cache_image_put(m, rr, &m->name.name, rr->ttl_s);
         if (is_address && !m->writer.out.failed) {
             note_address(&m->cached, start - m->writer.records_at, m->writer.out.pos - start);
         }
         count++;
     }
     if (count > 0) {
-        put_signatures(m, &section, &m->name, m->name_hash, type, UINT32_MAX);
+        put_signatures(m, &section, &m->name, type, UINT32_MAX);
     }
     return count > 0;
 }
@@ -263,13 +254,13 @@ static enum cache_verdict put_soa(struct making *m)
         if (rr->type != DNS_TYPE_SOA || rr->rr_class != m->key->qclass) {
             continue;
         }
-        struct dname owner = response_rr_owner(m->response, rr);
-        if (dname_is_within(&m->name, &owner)) {
+        struct response_name owner = response_rr_name_of_owner(m->response, rr);
+        if (dname_is_within(&m->name.name, &owner.name)) {
             cache_image_shorten(&m->cached.ttl_s, response_rr_denial_ttl_s(m->response, rr));
             cache_image_shorten(&m->cached.ttl_s, CACHE_NEGATIVE_MAX_S);
-            cache_image_put(m, rr, &owner, m->cached.ttl_s);
-            put_signatures(m, &section, &owner, rr->owner_hash, DNS_TYPE_SOA, m->cached.ttl_s);
-            cache_image_add_zone(m, &owner);
+            cache_image_put(m, rr, &owner.name, m->cached.ttl_s);
+            put_signatures(m, &section, &owner, DNS_TYPE_SOA, m->cached.ttl_s);
+            cache_image_add_zone(m, &owner.name);
             return CACHE_HIT;
         }
     }
@@ -277,12 +268,12 @@ static enum cache_verdict put_soa(struct making *m)
 }
 
 /* Returns whether the record is the first of its RRset in the section. */
-static bool is_first_of_set(struct making *m, size_t from, size_t at, const struct dname *owner)
+static bool is_first_of_set(struct making *m, size_t from, size_t at, struct response_name *owner)
 {
     const struct response_rr *rr = &m->response->rrs[at];
     const struct response_span before = {.from = from, .to = at};
     size_t i = from;
-    return cache_image_next_rr(m, &before, &i, owner, rr->owner_hash, rr->type) == NULL;
+    return cache_image_next_rr(m, &before, &i, owner, rr->type) == NULL;
 }
 
 /* Writes the proofs, with a set's signatures once, however often its records repeat: a response is
@@ -298,11 +289,11 @@ static void put_proofs(struct making *m)
             rr->rr_class != m->key->qclass) {
             continue;
         }
-        struct dname owner = response_rr_owner(m->response, rr);
-        if (dname_is_within_any(&owner, m->zones, m->zone_count)) {
-            cache_image_put(m, rr, &owner, rr->ttl_s);
+        struct response_name owner = response_rr_name_of_owner(m->response, rr);
+        if (dname_is_within_any(&owner.name, m->zones, m->zone_count)) {
+            cache_image_put(m, rr, &owner.name, rr->ttl_s);
             if (is_first_of_set(m, section.from, i, &owner)) {
-                put_signatures(m, &section, &owner, rr->owner_hash, rr->type, UINT32_MAX);
+                put_signatures(m, &section, &owner, rr->type, UINT32_MAX);
             }
         }
         seen++;
@@ -335,7 +326,7 @@ static enum cache_verdict put_authorities(struct making *m, bool is_negative)
 
 static enum cache_verdict external_cache_image_make(struct making *m)
 {
-    set_name(m, &m->key->name);
+    m->name = response_name_of(&m->key->name);
     if (!put_chain(m)) {
         return CACHE_NO_ANSWER;
     }

@@ -165,13 +165,29 @@ static bool cache_image_writer_write_data(struct cache_image_writer *writer,
     return is_address_sound(rr);
 }
 
+/* Writes an owner: in thousands of records it is that of the one before. */
+static void write_cached_owner(struct cache_image_writer *writer, const struct dname *owner)
+{
+    struct writer *out = &writer->out;
+    const uint8_t *written = out->data + out->pos;
+    if (writer->owner_pointer && owner->len == writer->owner.len &&
+        memcmp(owner->wire, writer->owner.wire, owner->len) == 0) {
+        writer_u16(out, writer->owner_pointer);
+        return;
+    }
+    write_compressed(writer, owner);
+    const bool is_pointer = !out->failed && written[0] >= 0xc0;
+    writer->owner_pointer = is_pointer ? (uint16_t)(written[0] << 8 | written[1]) : 0;
+    writer->owner = *owner;
+}
+
 size_t cache_image_writer_put(struct cache_image_writer *writer,
                               const struct parsed_response *response, const struct response_rr *rr,
                               const struct dname *owner, uint32_t ttl_s, bool *ret_is_sound)
 {
     struct writer *out = &writer->out;
     size_t start = out->pos;
-    write_compressed(writer, owner);
+    write_cached_owner(writer, owner);
     writer_u16(out, rr->type);
     writer_u16(out, rr->rr_class);
     writer_u32(out, ttl_s);

@@ -23,6 +23,8 @@ struct cache_image_writer {
         uint32_t hash;
         uint16_t at; /* 0: free */
     } suffixes[CACHED_SUFFIXES];
+    uint16_t owner_pointer; /* to the owner of the record before; 0: it was spelled out */
+    struct dname owner;
 };
 
 /* Starts an image. `image` is borrowed, of `size` bytes, which have room for the name at name_at.

@@ -60,9 +60,9 @@ static bool collect_cnames(struct chain *chain)
 
 static const struct cname *find_cname(const struct chain *chain, const struct dname *owner)
 {
-    const uint32_t hash = response_name_hash(owner);
+    struct response_name name = response_name_of(owner);
     for (size_t i = 0; i < chain->count; i++) {
-        if (response_rr_is_of(chain->response, chain->items[i].rr, owner, hash)) {
+        if (response_rr_is_of(chain->response, chain->items[i].rr, &name)) {
             return &chain->items[i];
         }
     }
@@ -92,11 +92,11 @@ static bool collect_addresses(const struct chain *chain, const struct dname *nam
                               struct buf *packed)
 {
     const size_t size = type == DNS_TYPE_A ? 4 : 16;
-    const uint32_t hash = response_name_hash(name);
+    struct response_name owner = response_name_of(name);
     for (size_t i = chain->answers.from; i < chain->answers.to; i++) {
         const struct response_rr *rr = &chain->response->rrs[i];
         if (rr->rr_class != DNS_CLASS_IN || rr->type != type ||
-            !response_rr_is_of(chain->response, rr, name, hash)) {
+            !response_rr_is_of(chain->response, rr, &owner)) {
             continue;
         }
         if (rr->data_len != size) {

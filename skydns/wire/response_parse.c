@@ -64,18 +64,59 @@ uint32_t response_name_hash(const struct dname *name)
     return seeded_hash(slice_of(lower.wire, lower.len));
 }
 
-static bool read_response_rr(struct reader *r, struct response_rr *ret)
+/* The owner of the record before. */
+struct last_owner {
+    size_t field_at;   /* as that record has it; 0: there was none */
+    uint16_t owner_at; /* response_rr's */
+    uint32_t hash;
+};
+
+/* Returns whether the pointer at the reader's position is the last record's owner, too. */
+static bool is_same_pointer(const struct reader *r, const struct last_owner *last)
 {
+    enum { POINTER = 0xc0, SIZE = 2 };
+    const uint8_t *bytes = r->data + r->pos;
+    return last->field_at > 0 && reader_left(r) >= SIZE && bytes[0] >= POINTER &&
+           memcmp(bytes, r->data + last->field_at, SIZE) == 0;
+}
+
+static bool is_same_name(const struct reader *r, const struct last_owner *last,
+                         const struct dname *owner, uint32_t hash)
+{
+    struct reader there = reader_of(r->data, r->len);
+    struct dname name;
+    reader_seek(&there, last->owner_at);
+    return last->field_at > 0 && last->hash == hash && dname_read(&there, &name) &&
+           dname_equal(&name, owner);
+}
+
+/* Reads the owner. Thousands of records in a row have the same, mostly as the same pointer: it is
+ * followed once. */
+static bool read_response_owner(struct reader *r, struct last_owner *last)
+{
+    const size_t at = r->pos;
     struct dname owner;
-    ret->owner_at = (uint16_t)r->pos;
+    if (is_same_pointer(r, last)) {
+        last->field_at = at;
+        return dname_skip(r);
+    }
     if (!dname_read(r, &owner)) {
         return false;
     }
-    ret->owner_hash = response_name_hash(&owner);
+    const uint32_t hash = response_name_hash(&owner);
+    const bool is_same = is_same_name(r, last, &owner, hash);
+    *last = (struct last_owner){at, is_same ? last->owner_at : (uint16_t)at, hash};
+    return true;
+}
+
+static bool read_response_rr(struct reader *r, struct last_owner *last, struct response_rr *ret)
+{
     struct rr_step step;
-    if (!rr_step_body(r, &step)) {
+    if (!read_response_owner(r, last) || !rr_step_body(r, &step)) {
         return false;
     }
+    ret->owner_at = last->owner_at;
+    ret->owner_hash = last->hash;
     ret->type = step.type;
     ret->rr_class = step.rr_class;
     ret->ttl_s = step.ttl_s;
@@ -114,7 +155,8 @@ void response_parse(const uint8_t *bytes, size_t len, struct parsed_response *re
     const size_t claimed = records_claimed(&p->head), most = reader_left(&r) / RR_SIZE_MIN;
     const size_t room = claimed < most ? claimed : most;
     p->rrs = room ? xmalloc(room * sizeof(p->rrs[0])) : NULL;
-    while (p->count < room && read_response_rr(&r, &p->rrs[p->count])) {
+    struct last_owner last = {0};
+    while (p->count < room && read_response_rr(&r, &last, &p->rrs[p->count])) {
         p->count++;
     }
     assert(p->count <= room && r.pos <= len);
@@ -222,14 +264,32 @@ struct dname response_rr_owner(const struct parsed_response *response, const str
     return owner;
 }
 
-bool response_rr_is_of(const struct parsed_response *response, const struct response_rr *rr,
-                       const struct dname *name, uint32_t hash)
+struct response_name response_name_of(const struct dname *name)
 {
-    if (rr->owner_hash != hash) {
+    return (struct response_name){.name = *name, .hash = response_name_hash(name)};
+}
+
+struct response_name response_rr_name_of_owner(const struct parsed_response *response,
+                                               const struct response_rr *rr)
+{
+    return (struct response_name){response_rr_owner(response, rr), rr->owner_hash, rr->owner_at};
+}
+
+bool response_rr_is_of(const struct parsed_response *response, const struct response_rr *rr,
+                       struct response_name *name)
+{
+    if (rr->owner_at == name->owner_at) {
+        return true;
+    }
+    if (rr->owner_hash != name->hash) {
         return false;
     }
-    struct dname owner = response_rr_owner(response, rr);
-    return dname_equal(&owner, name);
+    const struct dname owner = response_rr_owner(response, rr);
+    if (!dname_equal(&owner, &name->name)) {
+        return false;
+    }
+    name->owner_at = rr->owner_at;
+    return true;
 }
 
 struct reader response_options(const struct parsed_response *response)

@@ -41,7 +41,7 @@ struct response_head {
 };
 
 struct response_rr {
-    uint16_t owner_at;
+    uint16_t owner_at; /* of records of one name in a row: the first one's */
     uint16_t data_at, data_len;
     uint16_t type, rr_class;
     uint32_t ttl_s;      /* RFC 2181 8: 0 if its top bit is set */
@@ -100,12 +100,23 @@ bool response_has_extended_rcode(const struct parsed_response *response);
 /* Returns a hash that all spellings share: a chain is followed by comparing numbers, not names. */
 uint32_t response_name_hash(const struct dname *name);
 
-/* Return a record's owner, as spelled; and whether it is this name, whose response_name_hash is
- * `hash`. */
+/* Returns a record's owner, as spelled. */
 struct dname response_rr_owner(const struct parsed_response *response,
                                const struct response_rr *rr);
+
+/* A name whose records are looked for in one response. */
+struct response_name {
+    struct dname name;
+    uint32_t hash;     /* response_name_hash */
+    uint16_t owner_at; /* where it was found as an owner, so that it is read once; 0: nowhere yet */
+};
+struct response_name response_name_of(const struct dname *name);
+struct response_name response_rr_name_of_owner(const struct parsed_response *response,
+                                               const struct response_rr *rr);
+
+/* Returns whether the name, in any spelling, is the record's owner. */
 bool response_rr_is_of(const struct parsed_response *response, const struct response_rr *rr,
-                       const struct dname *name, uint32_t hash);
+                       struct response_name *name);
 
 /* Returns a reader over the OPT record's options, at offsets of the message (edns_option_next);
  * empty without OPT. */

@@ -26,7 +26,7 @@ UNIT_TEST(test_a_table)
         {.owner_at = 35, .data_at = 46, .data_len = 2, .type = 6, .rr_class = 1, .ttl_s = 9},
         {.owner_at = 48, .data_at = 61, .data_len = 4, .type = 1, .rr_class = 1, .ttl_s = 0},
         {.owner_at = 65, .data_at = 76, .type = 41, .rr_class = 1232, .ttl_s = 0x01008000},
-        {.owner_at = 76, .data_at = 87, .type = 41, .rr_class = 1232, .ttl_s = 0x02000000},
+        {.owner_at = 65, .data_at = 87, .type = 41, .rr_class = 1232, .ttl_s = 0x02000000},
     };
     CLEANUP(response_parse_fini) struct parsed_response p;
     response_parse(message, sizeof(message), &p);
@@ -69,12 +69,47 @@ UNIT_TEST(test_names)
     assert_false(response_rr_name(&p, &p.rrs[0], 5, &name, NULL));
     assert_int_equal(p.rrs[0].owner_hash, response_name_hash(&w));
     assert_int_equal(p.rrs[2].owner_hash, response_name_hash(&w)); /* W. */
-    assert_true(response_rr_is_of(&p, &p.rrs[2], &w, response_name_hash(&w)));
-    assert_false(response_rr_is_of(&p, &p.rrs[2], &x, response_name_hash(&w)));
+    struct response_name of_w = response_name_of(&w), of_x = of_w;
+    of_x.name = x;
+    assert_true(response_rr_is_of(&p, &p.rrs[2], &of_w));
+    assert_false(response_rr_is_of(&p, &p.rrs[2], &of_x));
     assert_true(response_head_asks(&p.head, &w, DNS_TYPE_MX, DNS_CLASS_IN));
     assert_false(response_head_asks(&p.head, &x, DNS_TYPE_MX, DNS_CLASS_IN));
     assert_false(response_head_asks(&p.head, &w, DNS_TYPE_A, DNS_CLASS_IN));
     assert_false(response_head_asks(&p.head, &w, DNS_TYPE_MX, DNS_CLASS_CH));
+}
+
+/* Records of one name in a row share where it is read, however each has it. */
+UNIT_TEST(test_owners_in_a_row)
+{
+    enum { RECORD_REST = 10, OWNERS = 8 };
+    static const struct {
+        const char *owner;
+        size_t len, same_as;
+    } owners[OWNERS] = {
+        {"\xc0\x0c", 2, 0}, {"\xc0\x0c", 2, 0}, {"\1w", 3, 0},      {"\1W", 3, 0},
+        {"\xc0\x0c", 2, 0}, {"\1x", 3, 5},      {"\xc0\x0c", 2, 6}, {"\xc0\x0c", 2, 6},
+    };
+    uint8_t bytes[256] = {[2] = 0x80, [5] = 1, [7] = OWNERS, [12] = 1, 'w', 0, 0, 1, 0, 1};
+    size_t len = 19, at[OWNERS];
+    for (size_t i = 0; i < OWNERS; i++) {
+        at[i] = len;
+        memcpy(bytes + len, owners[i].owner, owners[i].len);
+        bytes[len + owners[i].len + 1] = DNS_TYPE_TXT;
+        len += owners[i].len + RECORD_REST;
+    }
+    struct parsed_response p;
+    response_parse(bytes, len, &p);
+    assert_true(p.is_whole);
+    for (size_t i = 0; i < OWNERS; i++) {
+        const struct dname owner = response_rr_owner(&p, &p.rrs[i]);
+        struct dname want = {.len = 3};
+        memcpy(want.wire, i == 5 ? "\1x" : "\1w", 3);
+        assert_int_equal(p.rrs[i].owner_at, at[owners[i].same_as]);
+        assert_true(dname_equal(&owner, &want));
+        assert_int_equal(p.rrs[i].owner_hash, response_name_hash(&want));
+    }
+    response_parse_fini(&p);
 }
 
 /* The records before the cut are there, and no prefix is whole. */
