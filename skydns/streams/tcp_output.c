@@ -7,7 +7,7 @@
 #include "common/base/xalloc.h"
 #include "skydns/streams/tcp_server.h"
 
-/* As much as fits one send, and less than malloc takes from the kernel each time. */
+/* Fits one send, and is less than malloc takes from the kernel each time. */
 enum { BLOCK_MAX = 64 << 10 };
 
 struct tcp_block {

@@ -80,8 +80,8 @@ static bool is_same_pointer(const struct reader *r, const struct last_owner *las
            memcmp(bytes, r->data + last->field_at, SIZE) == 0;
 }
 
-static bool is_same_name(const struct reader *r, const struct last_owner *last,
-                         const struct dname *owner, uint32_t hash)
+static bool is_last_owner(const struct reader *r, const struct last_owner *last,
+                          const struct dname *owner, uint32_t hash)
 {
     struct reader there = reader_of(r->data, r->len);
     struct dname name;
@@ -104,7 +104,7 @@ static bool read_response_owner(struct reader *r, struct last_owner *last)
         return false;
     }
     const uint32_t hash = response_name_hash(&owner);
-    const bool is_same = is_same_name(r, last, &owner, hash);
+    const bool is_same = is_last_owner(r, last, &owner, hash);
     *last = (struct last_owner){at, is_same ? last->owner_at : (uint16_t)at, hash};
     return true;
 }

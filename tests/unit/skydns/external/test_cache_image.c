@@ -500,7 +500,7 @@ UNIT_TEST(test_shuffle)
     }
 }
 
-/* Of thousands of addresses, each may come first, but few move: clients try no more. */
+/* Any of thousands of addresses may come first, but few move: clients try no more. */
 UNIT_TEST(test_shuffle_of_many)
 {
     enum { ADDRESSES = 3000, MOVED_MAX = 600, PARTS = 10 };

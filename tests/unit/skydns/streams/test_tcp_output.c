@@ -1,4 +1,4 @@
-/* What a connection holds: its bytes in order, however they come and go; its memory; its limit. */
+/* The bytes that a connection holds: in order, however they come and go; its memory; its limit. */
 #include <stdlib.h>
 #include <string.h>
 
