@@ -3,6 +3,7 @@ against a real kube-apiserver if there is one (real_apiserver.py).
 """
 
 import sys
+from contextlib import closing
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "support"))
@@ -13,8 +14,10 @@ from kube import Kube, KubeError  # noqa: E402
 from nursery import forked_apiserver  # noqa: E402
 from programs import clean_environment, http_get, reserve_port  # noqa: E402
 from real_apiserver import RealApiserver  # noqa: E402
+from scripted import Nameserver  # noqa: E402
 from snapshot_bed import SnapshotBed  # noqa: E402
 from transports import KINDS, Listeners  # noqa: E402
+from upstream import Upstream, address  # noqa: E402
 
 clean_environment()
 
@@ -131,6 +134,20 @@ def clients(dns_bed):
 def client(request, clients):
     """The test runs over each transport in turn, at dns_bed."""
     return clients[request.param]
+
+
+@pytest.fixture
+def upstream():
+    """Has 192.0.2.7 for every name."""
+    with closing(Upstream(address)) as server:
+        yield server
+
+
+@pytest.fixture
+def nameserver():
+    """Replies as the test tells it, name by name."""
+    with closing(Nameserver()) as server:
+        yield server
 
 
 class Running:

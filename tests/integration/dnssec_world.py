@@ -19,7 +19,7 @@ from records import value
 from scripted import reply as told
 from scripted import soa
 from test_answers_random import asked_path, json_of, some_key
-from test_forwarding import Upstream
+from upstream import Upstream
 
 DATA_TYPES = ("A", "AAAA", "SRV", "TXT", "MX", "PTR", "NS", "SOA")
 TYPES = (*DATA_TYPES, "CNAME", "DNSKEY", "DS", "CDS", "CDNSKEY", "NSEC", "HINFO", "ANY", "TYPE65", "CAA", "NAPTR")

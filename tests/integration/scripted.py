@@ -10,7 +10,7 @@ import dns.name
 import dns.rcode
 import dns.rdatatype
 import dns.rrset
-from test_forwarding import Upstream
+from upstream import Upstream
 
 # Of names that the test says nothing about.
 ADDRESS = "192.0.2.7"

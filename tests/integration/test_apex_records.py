@@ -10,8 +10,8 @@ from dnssec_bed import SECURE, Delv, flag, keygen
 from programs import wait_until
 from records import SVC, value
 from scripted import Nameserver, reply
-from test_forwarding import PATIENT
 from test_overrides import shown
+from upstream import PATIENT
 
 APEX = "/skydns/com/example/dns/apex"
 KEYS = {

@@ -26,7 +26,6 @@ import measuring  # noqa: E402
 from answers import (  # noqa: E402
     bursts,
     data,
-    encrypted,
     kept,
     nameserver,
     path,

@@ -6,7 +6,6 @@ import sys
 
 import check
 import pytest
-from bed import BIN_DIR
 
 # Fails as often as the file `left` beside it says, then passes.
 FAILS_SOMETIMES = """\

@@ -4,7 +4,6 @@ resolv.conf (in a network namespace, where skydns has port 53; needs root); HAPr
 
 import shutil
 import socket
-import subprocess
 import sys
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -13,7 +12,7 @@ from pathlib import Path
 import pytest
 from bed import BIN_DIR
 from nameservers import needs
-from programs import Program, http_get, reserve_port
+from programs import Program, http_get, output, reserve_port
 from records import value
 
 sys.path.insert(0, str(Path(__file__).parent / "faults"))
@@ -42,12 +41,6 @@ def served(dns_bed):
     last = len(LONG) - 1  # what was written before it is there, too
     dns_bed.wait_answers(f"x{last}.long.default.svc.cluster.local", "A", [LONG[last]])
     return dns_bed
-
-
-def output(*command: str) -> str:
-    result = subprocess.run(command, capture_output=True, text=True, timeout=30)
-    assert result.returncode == 0, result.stdout + result.stderr
-    return result.stdout
 
 
 def short(tool: str, port: int, name: str, rdtype: str, *more: str) -> list[str]:

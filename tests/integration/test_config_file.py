@@ -8,7 +8,7 @@ import dns.rrset
 import pytest
 from programs import wait_until
 from test_config import KEY, soa
-from test_forwarding import PATIENT, Upstream
+from upstream import PATIENT, Upstream
 
 WRITERS = "/kube2sky/cluster.local/config"
 

@@ -4,7 +4,6 @@ import contextlib
 import re
 import select
 import socket
-import subprocess
 import time
 
 import dns.edns
@@ -15,7 +14,7 @@ import dns.rcode
 import prometheus
 import pytest
 from nameservers import needs
-from programs import http_get, reserve_port, wait_until
+from programs import http_get, output, reserve_port, wait_until
 from records import value
 from transports import KINDS, Listeners
 
@@ -119,12 +118,6 @@ def server(bare_bed):
     server = Server(bare_bed)
     server.wait_ready()
     return server
-
-
-def output(*command: str) -> str:
-    result = subprocess.run(command, capture_output=True, text=True, timeout=30)
-    assert result.returncode == 0, result.stdout + result.stderr
-    return result.stdout
 
 
 def test_dig_and_kdig_are_content(server):

@@ -16,8 +16,8 @@ from dns_client import Dns
 from programs import Program, reserve_port
 from records import SVC, value
 from scripted import Nameserver, reply, soa
-from test_forwarding import PATIENT
 from test_overrides import note
+from upstream import PATIENT
 
 SEED = 40
 QUESTIONS = 2000

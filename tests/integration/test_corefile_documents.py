@@ -19,9 +19,9 @@ import peers
 import pytest
 from bed import BIN_DIR
 from programs import Program, reserve_port, wait_until
-from test_forwarding import Upstream
 from test_stub_zones import at
 from test_translate_corefile import commands, translate
+from upstream import Upstream
 
 PEER = Path(__file__).resolve().parents[1] / "peers/coredns"
 FIRST_LABELS, TYPES = ("www", "no", "a.b", "no.c", "d-e"), ("A", "AAAA", "TXT", "MX")  # 20 questions

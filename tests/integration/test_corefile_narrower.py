@@ -10,10 +10,10 @@ import dns.tsig
 import pytest
 from kube import service, service_import
 from programs import wait_until
-from test_forwarding import Upstream
 from test_signed_queries import SECRETS, key_of, keys_in
 from test_stub_zones import at, says
 from test_translate_corefile import commands, translate
+from upstream import Upstream
 
 NAME, ADDRESS = "web.default.svc.cluster.local", "10.96.0.7"
 KUBERNETES = "kubernetes cluster.local {\npods verified\n}\n"

@@ -13,10 +13,10 @@ from programs import http_get, reserve_port, wait_until
 from prometheus import parse
 from records import SVC, label, service_records, value
 from tcp_clients import Clients
-from test_forwarding import PATIENT
 from test_nameservers import Servers
 from test_stores import KUBERNETES, etcd_elsewhere, store_id, wipe
 from test_tcp_capacity import FEW, ONE, ONE_RIGHT, SHARE, Skydns
+from upstream import PATIENT
 
 DEBUG = "--log-level=debug"
 IP = "10.96.0.9"

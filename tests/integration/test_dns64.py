@@ -122,13 +122,6 @@ class World:
         return []
 
 
-@pytest.fixture
-def nameserver():
-    server = Nameserver()
-    yield server
-    server.close()
-
-
 def begin(bed: Bed, nameserver: Nameserver, *flags: str, **keys: str) -> Server:
     bed.start_etcd()
     for key, text in keys.items():

@@ -13,7 +13,7 @@ import pytest
 from programs import http_get, reserve_port, wait_until
 from prometheus import parse
 from records import SVC, value
-from test_forwarding import PATIENT, Upstream
+from upstream import PATIENT, Upstream
 
 
 @pytest.fixture

@@ -7,10 +7,9 @@ import dns.rcode
 import pytest
 from foreign_server import errors
 from nameservers import needs
-from programs import reserve_port
+from programs import output, reserve_port
 from records import SVC, value
-from test_cookies import output
-from test_forwarding import Upstream
+from upstream import Upstream
 
 OURS, FOREIGN = "web.default.svc.cluster.local", "www.example.com"
 IMPATIENT = "-rtimeout=300ms"

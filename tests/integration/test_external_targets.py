@@ -11,7 +11,7 @@ import dns.rdatatype
 import dns.rrset
 import pytest
 from records import value
-from test_forwarding import PATIENT, Upstream
+from upstream import PATIENT, Upstream
 
 SOA = dns.rdatatype.SOA
 

@@ -15,8 +15,8 @@ from kube import endpoint, endpoint_slice, headless, pod, port, service
 from programs import http_get, wait_equal, wait_until
 from records import hash_of
 from scripted import Nameserver, reply
-from test_forwarding import PATIENT
 from test_kube_dry_run import dry_run
+from upstream import PATIENT
 from watched import Watched
 
 ZONE = "lb.example.com"

@@ -14,7 +14,7 @@ from kube import endpoint, endpoint_slice, headless, port, service
 from programs import Program, reserve_port, wait_until
 from scripted import Nameserver, reply
 from test_external_zone import FLAG, WEB, ZONE, balanced
-from test_forwarding import PATIENT
+from upstream import PATIENT
 
 EQUAL_MIN = 80
 UNNAMED = port(80)

@@ -9,7 +9,7 @@ from programs import http_get, reserve_port, wait_until
 from prometheus import parse
 from records import SVC, value
 from test_extended_errors import FOREIGN, IMPATIENT, OURS, refuse
-from test_forwarding import Upstream
+from upstream import Upstream
 
 
 class Figures:

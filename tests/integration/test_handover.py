@@ -21,7 +21,7 @@ from prometheus import parse
 from query_load import QueryLoad, Question
 from records import value
 from stream_load import StreamLoad
-from tls_bed import ADDRESS, KEY, NAME, Server
+from tls_bed import ADDRESS, NAME, Server
 
 HANDOVERS = 20
 HEAD = b"skydns\0\1"

@@ -11,14 +11,7 @@ import dns.rrset
 import pytest
 from programs import http_get, reserve_port
 from records import value
-from test_forwarding import PATIENT, Upstream, address
-
-
-@pytest.fixture
-def upstream():
-    server = Upstream(address)
-    yield server
-    server.close()
+from upstream import PATIENT, Upstream
 
 
 def replace(path, text: str) -> None:

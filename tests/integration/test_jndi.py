@@ -6,8 +6,8 @@ import dns.flags
 import dns.rcode
 import pytest
 from nameservers import needs
+from programs import output
 from records import value
-from test_cookies import output
 
 PROGRAM = Path(__file__).with_name("Ask.java")
 NAME = "web.cluster.local"

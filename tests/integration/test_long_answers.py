@@ -7,7 +7,7 @@ import dns.rcode
 import dns.rdatatype
 import pytest
 from nameservers import needs
-from test_cookies import output
+from programs import output
 from transports import KINDS
 
 COUNT = 5000

@@ -7,7 +7,7 @@ import dns.message
 import dns.rcode
 from programs import http_get, reserve_port, wait_until
 from records import SVC, value
-from test_forwarding import IMPATIENT, Upstream
+from upstream import IMPATIENT, Upstream
 from test_http_allow import Server
 from test_top import terminal  # noqa: F401: a fixture
 from test_visibility import A, B, Clients, POD

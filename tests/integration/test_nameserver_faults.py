@@ -11,8 +11,8 @@ import dns.rcode
 import dns.rdatatype
 import pytest
 from programs import http_get, reserve_port, wait_until
-from test_forwarding import IMPATIENT, PATIENT, Upstream, address
 from test_nameservers import metric, start_skydns
+from upstream import IMPATIENT, PATIENT, Upstream, address
 
 
 class Faulty(Upstream):

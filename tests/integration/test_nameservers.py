@@ -12,7 +12,7 @@ import prometheus
 import pytest
 from nameservers import BIG, address
 from programs import http_get, reserve_port, wait_until
-from test_forwarding import PATIENT, Upstream
+from upstream import PATIENT, Upstream
 
 MAKES = {"unbound": nameservers.unbound, "knot": nameservers.knot}
 

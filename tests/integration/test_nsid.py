@@ -6,7 +6,7 @@ import dns.rcode
 import pytest
 from foreign_server import Server
 from records import value
-from scripted import Nameserver, reply
+from scripted import reply
 
 NSID = dns.edns.GenericOption(dns.edns.NSID, b"")
 COOKIE = dns.edns.GenericOption(dns.edns.COOKIE, bytes(8))
@@ -15,13 +15,6 @@ TEXT = "replica-0 of skydns-1"
 
 def options(message: dns.message.Message) -> dict[int, bytes]:
     return {int(option.otype): option.to_wire() for option in message.options}
-
-
-@pytest.fixture
-def nameserver():
-    server = Nameserver()
-    yield server
-    server.close()
 
 
 @pytest.mark.parametrize("tcp", (False, True))

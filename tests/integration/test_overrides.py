@@ -13,7 +13,7 @@ from dns_client import TIMEOUT_S
 from programs import http_get, reserve_port, wait_until
 from records import SVC, value
 from scripted import Nameserver, reply, soa
-from test_forwarding import PATIENT
+from upstream import PATIENT
 
 EXAMPLE = "/skydns/com/example"
 CLEVER = dns.flags.RD | dns.flags.CD | dns.flags.AD

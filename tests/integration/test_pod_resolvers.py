@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 from bed import BIN_DIR
 from nameservers import needs, unbound
-from programs import Program, reserve_port, wait_until
+from programs import Program, output, reserve_port, wait_until
 from records import value
 
 sys.path.insert(0, str(Path(__file__).parent / "faults"))
@@ -103,12 +103,6 @@ KEYS = {
     "/skydns/local/cluster/svc/default/text": '{"text":"no address"}',
 }
 FOREIGN = {"www.example.com": "192.0.2.1", "a.b.c.d.e.example.com": "192.0.2.2", "example.org": "192.0.2.3"}
-
-
-def output(*command: str) -> str:
-    result = subprocess.run(command, capture_output=True, text=True, timeout=120)
-    assert result.returncode == 0, result.stdout + result.stderr
-    return result.stdout
 
 
 @dataclass

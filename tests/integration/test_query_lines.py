@@ -19,9 +19,9 @@ from programs import http_get, reserve_port, wait_until
 from prometheus import Page
 from records import SVC, value
 from test_edges import assert_one_line, run
-from test_forwarding import Upstream
-from test_forwarding import address as upstream_answer
 from transports import KINDS, Listeners
+from upstream import Upstream
+from upstream import address as upstream_answer
 
 CONFIG = "/skydns/config"
 WEB = "web.default.svc.cluster.local."

@@ -9,7 +9,7 @@ from kube import endpoints, headless, port, service
 from model import reverse_key
 from programs import wait_until
 from records import SVC, service_records, value
-from test_pipeline import WEB, kubernetes_records
+from test_pipeline import WEB
 
 # kube2sky's line with the result of the first comparison.
 RECONCILED = r"in sync keys_written={written} keys_deleted={deleted}\b"

@@ -10,10 +10,10 @@ from pathlib import Path
 import dns.message
 from dns_client import TIMEOUT_S
 from programs import wait_until
-from test_forwarding import Upstream
-from test_forwarding import address as upstream_answer
 from test_query_lines import TRANSPORTS, WEB, Server, message
 from transports import KINDS
+from upstream import Upstream
+from upstream import address as upstream_answer
 
 SHARE = 64  # of UDP queries, one in so many is timed
 

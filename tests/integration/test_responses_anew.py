@@ -13,8 +13,8 @@ import dns.rdatatype
 import pytest
 from certificates import Authority
 from scripted import truncated
-from test_forwarding import Upstream
 from tls_nameserver import TlsNameserver
+from upstream import Upstream
 
 ADDRESS = bytes([192, 0, 2, 1])
 TRAILER = b"garbage behind the last record"

@@ -19,9 +19,9 @@ from programs import http_get, reserve_port, wait_until
 from prometheus import SIDECAR_COUNTERS, parse
 from records import SVC
 from test_etcd_space import PORTS
-from test_forwarding import IMPATIENT, Upstream
 from test_monitoring import alerts
 from test_stub_zones import says
+from upstream import IMPATIENT, Upstream
 
 PAGE = Path(__file__).resolve().parents[2] / "docs/operator/alerts.md"
 RULES = {rule["alert"]: rule for rule in alerts()}

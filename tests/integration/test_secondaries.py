@@ -5,7 +5,7 @@ import re
 import pytest
 from dns_client import Dns
 from nameservers import needs
-from programs import reserve_port, wait_until
+from programs import reserve_port
 from records import value
 from secondaries import DOMAIN, FLAGS, KEY, MANY_RECORDS, SECRET, TREE, World, bind, run_rounds
 

@@ -18,7 +18,7 @@ from programs import wait_until
 from prometheus import SIDECAR_COUNTERS, parse
 from records import service_records
 from test_exechealthz import ask
-from test_forwarding import PATIENT, Upstream
+from upstream import PATIENT, Upstream
 
 TXT, SRV, AAAA, A, ANY = 16, 33, 28, 1, 255
 INTERNET, CHAOS = 1, 3

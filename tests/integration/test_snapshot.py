@@ -11,9 +11,9 @@ import pytest
 from programs import http_get, wait_until
 from records import SVC, value
 from snapshot_bed import KEYS, QUESTIONS, WEB, SnapshotBed, said
-from test_forwarding import PATIENT, Upstream
 from test_stores import make_services, store_id, wait_all_there, wipe
 from test_stub_zones import at, key, says
+from upstream import PATIENT, Upstream
 
 CONFIG = "/skydns/config"
 

@@ -6,8 +6,8 @@ import pytest
 from bailiwick import EVIL, OURS, data
 from programs import reserve_port
 from scripted import Nameserver, reply, soa
-from test_forwarding import PATIENT
 from test_nameservers import metric
+from upstream import PATIENT
 
 INSIDE, OUTSIDE = "192.0.2.1", "192.0.2.2"
 

@@ -8,7 +8,7 @@ import dns.rrset
 import pytest
 from programs import http_get, reserve_port
 from records import value
-from test_forwarding import PATIENT, Upstream
+from upstream import PATIENT, Upstream
 
 KEY = "/skydns/config"
 STUB = "/skydns/local/cluster/dns/stub"

@@ -12,7 +12,6 @@ from programs import Program, http_get, reserve_port, wait_until
 from prometheus import parse
 from records import value
 from tcp_clients import IDLE_S, Clients
-from test_forwarding import Upstream, address
 
 ONE, ONE_RIGHT = "one.cluster.local", ["10.0.0.1"]
 OTHER, OTHER_RIGHT = "other.cluster.local", ["10.0.0.2"]
@@ -71,13 +70,6 @@ def descriptors():
     resource.setrlimit(resource.RLIMIT_NOFILE, (before[1], before[1]))
     yield before[1] if before[1] != resource.RLIM_INFINITY else 1 << 30
     resource.setrlimit(resource.RLIMIT_NOFILE, before)
-
-
-@pytest.fixture
-def upstream():
-    server = Upstream(address)
-    yield server
-    server.close()
 
 
 def check_full(skydns: Skydns, clients: Clients, count: int, ended: list[int]) -> None:

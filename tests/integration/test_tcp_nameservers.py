@@ -8,7 +8,7 @@ import dns.rcode
 import pytest
 from programs import http_get, reserve_port
 from scripted import ADDRESS, Nameserver, reply, soa
-from test_forwarding import PATIENT
+from upstream import PATIENT
 
 NAME = "www.example.com"
 

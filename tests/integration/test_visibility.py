@@ -13,7 +13,7 @@ from dns_client import TIMEOUT_S
 from dnssec_bed import flag, keygen
 from programs import wait_until
 from records import SVC, value
-from test_forwarding import Upstream
+from upstream import Upstream
 
 POD = "/skydns/local/cluster/pod"
 VISIBLE = "/kube2sky/cluster.local/visible"

@@ -16,8 +16,8 @@ from kube import service
 from programs import http_get, reserve_port, wait_until
 from prometheus import Page, parse
 from records import SVC, value
-from test_forwarding import PATIENT, Upstream, address
 from test_pipeline import WEB
+from upstream import PATIENT, Upstream, address
 from watched import Watched, documented_metrics
 
 

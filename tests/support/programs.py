@@ -145,6 +145,13 @@ def http_get(url: str, timeout_s: float = 10.0) -> tuple[int, str]:
 # ---- Programs ----
 
 
+def output(*command: str) -> str:
+    """Of a command that must succeed."""
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, f"{command}: {done.stdout}{done.stderr}"
+    return done.stdout
+
+
 class Program:
     """One program, which may be started and stopped several times. Start it from a long-lived thread:
     the child dies with its thread.

@@ -12,7 +12,7 @@ import dns.rrset
 import pytest
 from fault_bed import PATIENCE_S
 from programs import reserve_port, wait_until
-from test_forwarding import PATIENT, Upstream
+from upstream import PATIENT, Upstream
 from watched import Watched
 
 pytestmark = pytest.mark.faults

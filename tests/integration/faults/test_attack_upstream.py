@@ -15,7 +15,7 @@ from fault_bed import PATIENCE_S, FaultBed, full
 from kube import service
 from others import Others
 from programs import wait_until
-from test_forwarding import Upstream
+from upstream import Upstream
 
 pytestmark = pytest.mark.faults
 

@@ -15,7 +15,7 @@ from churn import STEADY
 from fault_bed import PATIENCE_S, SLACK, full
 from others import Others
 from programs import reserve_port, wait_until
-from test_forwarding import Upstream
+from upstream import Upstream
 from watched import Watched
 
 pytestmark = pytest.mark.faults

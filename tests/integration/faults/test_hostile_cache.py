@@ -20,13 +20,6 @@ ROOM = 1000
 RANDOM_NAMES, LARGE_NAMES = 20_000, 200
 
 
-@pytest.fixture
-def nameserver():
-    server = Nameserver()
-    yield server
-    server.close()
-
-
 def start(bed, nameserver: Nameserver, *flags: str) -> None:
     bed.skydns_flags = [f"-nameservers=127.0.0.1:{nameserver.port}", "-no-rec=false", *flags]
     bed.start_etcd()

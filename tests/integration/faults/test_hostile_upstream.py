@@ -12,8 +12,7 @@ import dns.rcode
 import dns.rdatatype
 import pytest
 from fault_bed import PATIENCE_S, PeakMemory
-from programs import reserve_port, wait_until
-from test_forwarding import Upstream
+from upstream import Upstream
 
 pytestmark = pytest.mark.faults
 

@@ -4,7 +4,6 @@ import signal
 
 import pytest
 from kube import pod, port, service
-from model import Model
 from programs import wait_until
 
 pytestmark = pytest.mark.faults
