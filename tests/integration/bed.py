@@ -20,16 +20,7 @@ BIN_DIR = Path(os.environ.get("BIN_DIR", Path(__file__).resolve().parents[2] / "
 def make_certificate(folder: Path, name: str = "tls") -> tuple[str, str]:
     """A self-signed certificate for 127.0.0.1, and its key."""
     certificate, key = str(folder / f"{name}.crt"), str(folder / f"{name}.key")
-    command = [
-        "openssl",
-        "req",
-        "-x509",
-        "-newkey",
-        "ec",
-        "-pkeyopt",
-        "ec_paramgen_curve:prime256v1",
-        "-nodes",
-    ]
+    command = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"]
     command += ["-keyout", key, "-out", certificate, "-days", "2", "-subj", f"/CN={name}"]
     command += ["-addext", "subjectAltName=IP:127.0.0.1"]
     subprocess.run(command, check=True, capture_output=True, timeout=60)

@@ -180,21 +180,14 @@ def port(number: int, name: str = "", protocol: str = "TCP") -> dict:
 def service(name: str, *ports: dict, namespace: str = "default", **spec) -> dict:
     """Default port: 80/TCP without a name."""
     spec.setdefault("ports", list(ports) or [port(80)])
-    return {
-        "apiVersion": "v1",
-        "kind": "Service",
-        "metadata": {"name": name, "namespace": namespace},
-        "spec": spec,
-    }
+    return {"apiVersion": "v1", "kind": "Service", "metadata": {"name": name, "namespace": namespace}, "spec": spec}
 
 
 def headless(name: str, *ports: dict, namespace: str = "default", **spec) -> dict:
     return service(name, *ports, namespace=namespace, clusterIP="None", **spec)
 
 
-def endpoints(
-    name: str, addresses: list, *ports: dict, not_ready: list = (), namespace: str = "default"
-) -> dict:
+def endpoints(name: str, addresses: list, *ports: dict, not_ready: list = (), namespace: str = "default") -> dict:
     """Addresses as text, or (text, hostname)."""
 
     def address(entry) -> dict:

@@ -26,16 +26,12 @@ def hash_of(text: str) -> str:
     return f"{result:x}"
 
 
-def service_records(
-    name: str, ip: str, *ports: tuple[str, str, int], namespace: str = "default"
-) -> dict[str, str]:
+def service_records(name: str, ip: str, *ports: tuple[str, str, int], namespace: str = "default") -> dict[str, str]:
     """Keys of a Service with one cluster IP; ports: (protocol, name, number)."""
     base = f"{SVC}/{namespace}/{name}"
     records = {f"{base}/{label(ip)}": value(str(ipaddress.ip_address(ip)))}
     for protocol, port_name, number in ports:
-        records[f"{base}/_{protocol}/_{port_name}/{label(ip)}"] = value(
-            f"{name}.{namespace}.svc.{DOMAIN}.", number
-        )
+        records[f"{base}/_{protocol}/_{port_name}/{label(ip)}"] = value(f"{name}.{namespace}.svc.{DOMAIN}.", number)
     return records
 
 

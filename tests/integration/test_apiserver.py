@@ -47,9 +47,7 @@ def test_create_fills_in_what_the_real_server_does(kube):
 
 
 def test_cluster_ips_given_none_and_of_both_families(kube):
-    assert kube.create("services", service("given", clusterIP="10.96.0.77"))["spec"]["clusterIPs"] == [
-        "10.96.0.77"
-    ]
+    assert kube.create("services", service("given", clusterIP="10.96.0.77"))["spec"]["clusterIPs"] == ["10.96.0.77"]
     assert kube.create("services", headless("none"))["spec"]["clusterIPs"] == ["None"]
     six = kube.create("services", service("six", ipFamilies=["IPv6"]))["spec"]
     assert six["clusterIP"].startswith("fd00:10:96::")
@@ -82,9 +80,7 @@ def test_replace_of_an_old_version_conflicts(kube):
 
 def test_replace_that_changes_nothing_uses_no_revision(kube):
     made = kube.create("services", service("web"))
-    assert (
-        kube.replace("services", made)["metadata"]["resourceVersion"] == made["metadata"]["resourceVersion"]
-    )
+    assert kube.replace("services", made)["metadata"]["resourceVersion"] == made["metadata"]["resourceVersion"]
     assert revision_of(kube) == made["metadata"]["resourceVersion"]
 
 
@@ -138,11 +134,7 @@ def test_pages_are_of_one_revision(kube):
     kube.control("bulk", count=10)
     first = kube.request("GET", f"{SERVICES}?limit=4")
     kube.control("bulk", verb="delete", count=10)
-    token, names, revisions = (
-        first["metadata"]["continue"],
-        [i["metadata"]["name"] for i in first["items"]],
-        [],
-    )
+    token, names, revisions = first["metadata"]["continue"], [i["metadata"]["name"] for i in first["items"]], []
     while token:
         page = kube.request("GET", f"{SERVICES}?limit=4&continue={token}")
         names += [i["metadata"]["name"] for i in page["items"]]
@@ -178,9 +170,7 @@ def test_watch_replays_and_goes_on(kube):
         assert next_event()["type"] == "MODIFIED"
         kube.delete("services", "a")
         last = next_event()
-        assert (
-            last["type"] == "DELETED" and int(last["object"]["metadata"]["resourceVersion"]) == int(start) + 3
-        )
+        assert last["type"] == "DELETED" and int(last["object"]["metadata"]["resourceVersion"]) == int(start) + 3
 
 
 def test_watch_without_a_revision_begins_with_what_there_is(kube):
@@ -338,9 +328,7 @@ def test_token(start_apiserver):
     kube.get("services", "kubernetes")
 
 
-@pytest.mark.parametrize(
-    "text", [b"GARBAGE\r\n\r\n", b"GET / HTTP/1.1\r\nContent-Length: x\r\n\r\n", b"A" * 70000]
-)
+@pytest.mark.parametrize("text", [b"GARBAGE\r\n\r\n", b"GET / HTTP/1.1\r\nContent-Length: x\r\n\r\n", b"A" * 70000])
 def test_malformed_http_ends_the_connection_only(kube, text):
     with socket.create_connection(("127.0.0.1", int(kube.url.rsplit(":", 1)[1])), timeout=20) as client:
         client.sendall(text)

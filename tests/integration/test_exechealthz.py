@@ -179,9 +179,7 @@ def test_starts_unhealthy_when_told_to(bare_bed, tmp_path):
 
 def test_listens_on_the_address_alone(bare_bed):
     bed = bare_bed
-    bed.command(
-        "exechealthz", "--address=127.0.0.2", f"--port={bed.healthz_port}", "--cmd=true"
-    ).start()
+    bed.command("exechealthz", "--address=127.0.0.2", f"--port={bed.healthz_port}", "--cmd=true").start()
     wait_until(lambda: http_get(f"http://127.0.0.2:{bed.healthz_port}/healthz")[0] == 200, "127.0.0.2")
     with pytest.raises(OSError):
         http_get(f"http://127.0.0.1:{bed.healthz_port}/healthz")
@@ -209,9 +207,7 @@ def test_listens_on_a_unix_socket_without_a_port(bare_bed):
 def test_metrics(bare_bed):
     bed = bare_bed
     flags = ["--cmd=true", "--url=/good", "--cmd=false", "--url=/bad", "--cmd=cat /dev/zero", "--url=/slow"]
-    bed.command(
-        "exechealthz", f"--port={bed.healthz_port}", "--period=10ms", "--timeout=3s", *flags
-    ).start()
+    bed.command("exechealthz", f"--port={bed.healthz_port}", "--period=10ms", "--timeout=3s", *flags).start()
     wait_until(lambda: sample(bed, "exechealthz_run_timeouts_total", path="/slow") >= 2, "timeouts")
     wait_until(lambda: sample(bed, "exechealthz_run_failures_total", path="/bad") >= 2, "failures")
     wait_until(lambda: sample(bed, "exechealthz_runs_total", path="/good") >= 2, "runs")
@@ -302,9 +298,7 @@ def test_dns_probe_follows_skydns(bare_bed):
     bed = bare_bed
     start_store(bed)
     server = f"127.0.0.1:{bed.dns.port}"
-    bed.start_exechealthz(
-        f"--dns=kubedns={NAME},A,{server}", "--period=100ms", "--timeout=20s", "--start-unhealthy"
-    )
+    bed.start_exechealthz(f"--dns=kubedns={NAME},A,{server}", "--period=100ms", "--timeout=20s", "--start-unhealthy")
     wait_until(lambda: ask(bed, "/healthcheck/kubedns")[0] == 200, "an answer")
     status, kind, body = ask(bed, "/healthcheck/kubedns")
     assert (status, kind) == (200, "application/json")
@@ -351,9 +345,7 @@ def test_dns_probes_of_several_kinds(bare_bed):
 def test_dns_probe_needs_no_shell_and_no_resolver(bare_bed, tmp_path):
     """No PATH, no resolver settings: nobody listens, and the reply says so: refused."""
     bed = bare_bed
-    program = bed.command(
-        "exechealthz", f"--port={bed.healthz_port}", f"--dns=x={NAME},127.0.0.1:{reserve_port()}"
-    )
+    program = bed.command("exechealthz", f"--port={bed.healthz_port}", f"--dns=x={NAME},127.0.0.1:{reserve_port()}")
     program.env = {"PATH": "/nonexistent", "LOCALDOMAIN": "", "RES_OPTIONS": ""}
     program.start()
     wait_until(lambda: "refused" in ask(bed, "/healthcheck/x")[2].lower(), "refused")

@@ -206,9 +206,7 @@ def test_malformed_objects_in_a_list(bed):
     )
     appears_before = bed.kube.create("services", service("web"))
     bed.start_kube2sky()
-    assert bed.etcd.values(f"{SVC}/default/web/") == service_records(
-        "web", appears_before["spec"]["clusterIP"]
-    )
+    assert bed.etcd.values(f"{SVC}/default/web/") == service_records("web", appears_before["spec"]["clusterIP"])
     for name in ("bad-spec", "bad-ports", "bad-ip"):
         bed.kube2sky.wait_line(rf"[/=]{name}\b")
     appears(bed, "web-2")
@@ -273,9 +271,7 @@ def test_an_object_of_five_megabytes(bed):
     def put(name: str, ip: str) -> None:
         meta = {"name": name, "namespace": "default"}
         spec = {"clusterIP": ip, "clusterIPs": [ip], "ports": [port(80, "http")]}
-        bed.kube.control(
-            "put", resource="services", object={"metadata": meta, "spec": spec}, pad_bytes=5 << 20
-        )
+        bed.kube.control("put", resource="services", object={"metadata": meta, "spec": spec}, pad_bytes=5 << 20)
 
     put("listed", "10.0.0.7")
     bed.start_kube2sky()

@@ -79,9 +79,7 @@ class Cluster:
             conditions = self._random.choice([{}, {"ready": True}, {"ready": False}])
             entries.append(endpoint(ip, hostname=self._random.choice(HOSTNAMES), pod=self._random.choice(PODS), **conditions))
         ports = self._ports()
-        self._put(
-            "endpointslices", endpoint_slice(name, owner, entries, *ports, family=family, namespace=namespace)
-        )
+        self._put("endpointslices", endpoint_slice(name, owner, entries, *ports, family=family, namespace=namespace))
 
     def _pod(self) -> None:
         namespace, name = self._place()
@@ -113,9 +111,7 @@ def repair(bed, number: int) -> None:
         bed.start_etcd()
 
 
-@pytest.mark.parametrize(
-    ("seed", "names"), [*((seed, "hash") for seed in range(3)), (3, "address"), (4, "pod")]
-)
+@pytest.mark.parametrize(("seed", "names"), [*((seed, "hash") for seed in range(3)), (3, "address"), (4, "pod")])
 @pytest.mark.parametrize("encoding", ["protobuf", "json"])
 def test_random_changes(bare_bed, encoding, seed, names):
     bed, model = bare_bed, Model(endpoint_names=names)

@@ -84,11 +84,7 @@ def test_a_copied_value_is_its_copier_s(bed):
     """With --own-only-written. The original's label is the hash of its address."""
     ip = bed.kube.create("services", service("web", port(80, "http")))["spec"]["clusterIP"]
     web, srv = f"{SVC}/default/web", value(own_host("web"), 80)
-    copies = {
-        f"{web}/mine": value(ip),
-        f"{web}/0123abcd": value(ip),
-        f"{web}/_tcp/_http/mine": srv,
-    }
+    copies = {f"{web}/mine": value(ip), f"{web}/0123abcd": value(ip), f"{web}/_tcp/_http/mine": srv}
     put_all(bed, copies)
     before = bed.etcd.get_prefix("/")
     bed.start_kube2sky("--own-only-written")

@@ -12,15 +12,7 @@ import peers
 import pytest
 from bed import Bed
 from programs import http_get, reserve_port, wait_until
-from test_stores import (
-    STORE_KEY,
-    etcd_elsewhere,
-    every_name_asked,
-    make_services,
-    store_id,
-    wait_all_there,
-    wipe,
-)
+from test_stores import STORE_KEY, etcd_elsewhere, every_name_asked, make_services, store_id, wait_all_there, wipe
 
 SERIAL_KEY = "/kube2sky/cluster.local/serial"
 
@@ -39,9 +31,7 @@ def save_snapshot(bed: Bed, *flags: str) -> Callable[[], None]:
 
     def etcdctl(*arguments: str) -> None:
         command = ["etcdctl", f"--endpoints={bed.etcd_urls[0]}", "snapshot", *arguments]
-        subprocess.run(
-            command, env=os.environ | {"ETCDCTL_API": "3"}, check=True, capture_output=True, timeout=60
-        )
+        subprocess.run(command, env=os.environ | {"ETCDCTL_API": "3"}, check=True, capture_output=True, timeout=60)
 
     etcdctl("save", file)
     return lambda: etcdctl("restore", file, f"--data-dir={bed.folder / 'etcd'}", *flags)

@@ -109,13 +109,9 @@ def test_shows_the_system_and_ends_without_a_trace(start_run):
     assert len(run.children) == 5
     # The commands, with their real output.
     assert re.search(r"^\$ etcdctl .*get --prefix /skydns$", run.text, re.M)
-    assert (
-        f"/skydns/local/cluster/svc/default/kubernetes/{label('10.96.0.1')}\n{value('10.96.0.1')}" in run.text
-    )
+    assert f"/skydns/local/cluster/svc/default/kubernetes/{label('10.96.0.1')}\n{value('10.96.0.1')}" in run.text
     assert "/skydns/local/cluster/svc/default/db/db-0\n" + value("10.1.0.1") in run.text
-    assert re.search(
-        r"^\$ nslookup -port=\d+ kubernetes\.default\.svc\.cluster\.local 127\.0\.0\.1$", run.text, re.M
-    )
+    assert re.search(r"^\$ nslookup -port=\d+ kubernetes\.default\.svc\.cluster\.local 127\.0\.0\.1$", run.text, re.M)
     assert re.search(r"^Address: 10\.96\.0\.1$", run.text, re.M)
     assert re.search(r"^\$ dig @127\.0\.0\.1 .* SRV$", run.text, re.M)
     assert re.search(r"IN\s+SRV\s+10 100 8080 api\.default\.svc\.cluster\.local\.", run.text)
@@ -254,8 +250,6 @@ def is_loopback(address: str) -> bool:
 
 
 def test_programs_that_are_not_built_are_one_line(tmp_path):
-    program = Program(
-        "run", ["/usr/bin/python3", str(SCRIPT), "--bin", str(tmp_path)], env={"KUBECONFIG": ""}
-    ).start()
+    program = Program("run", ["/usr/bin/python3", str(SCRIPT), "--bin", str(tmp_path)], env={"KUBECONFIG": ""}).start()
     assert program.wait() == 1
     assert any(line.startswith("run: ") and "kube2sky cannot be started" in line for line in program.lines)

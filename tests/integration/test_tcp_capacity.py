@@ -127,12 +127,7 @@ def test_few_descriptors(bare_bed, upstream):
     bed = bare_bed
     nameserver = f"-nameservers=127.0.0.1:{upstream.port}"
     skydns = Skydns(bed, f"ulimit -n {FEW}", nameserver, "-rtimeout=1m")
-    assert skydns.warning() == {
-        "limit": FEW,
-        "wanted": WANTED,
-        "connections": SHARE,
-        "nameserver_queries": SHARE,
-    }
+    assert skydns.warning() == {"limit": FEW, "wanted": WANTED, "connections": SHARE, "nameserver_queries": SHARE}
     with Clients(bed.dns.port) as clients:
         clients.open(SHARE, ONE, ONE_RIGHT, at_once=1)
         check_full(skydns, clients, SHARE, [])

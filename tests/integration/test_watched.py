@@ -71,9 +71,7 @@ def test_kube2sky_counts_what_it_does(bed):
     watched.wait_metric(before.get("keys_actual"), "keys_actual")
     watched.wait_metric(0, "transactions_in_flight")
     assert watched.metrics().get("keys_deleted_total") == before.get("keys_deleted_total") + 2
-    bed.kube.control(
-        "put", resource="services", object={"metadata": {**made["metadata"], "name": "bad"}, "spec": 17}
-    )
+    bed.kube.control("put", resource="services", object={"metadata": {**made["metadata"], "name": "bad"}, "spec": 17})
     watched.wait_metric(1, "objects_skipped_total", kind="services")
     assert watched.ask("/healthz") == (200, "ok\n")
 
@@ -82,9 +80,7 @@ def reasons(lines: list[str]) -> list[str]:
     return [line.split(" reason=")[1].split(" after_ms=")[0] for line in lines]
 
 
-def check_an_etcd_outage(
-    bed, watched: Watched, take_away, bring_back, reason: str, is_refusing: bool = False
-) -> None:
+def check_an_etcd_outage(bed, watched: Watched, take_away, bring_back, reason: str, is_refusing: bool = False) -> None:
     """etcd goes and comes back: every signal reports it, once each, and nothing else does."""
     watched.wait_metric(1, "etcd_up")
     before = watched.metrics().total("etcd_reconnects_total")

@@ -236,11 +236,4 @@ class _Grpc(_Http2):
         return message_of(body)
 
 
-_ASKERS = {
-    "tls": _Framed,
-    "https": _Http2,
-    "https-1.1": _Http1,
-    "http": _Http2,
-    "http-1.1": _Http1,
-    "grpc": _Grpc,
-}
+_ASKERS = {"tls": _Framed, "https": _Http2, "https-1.1": _Http1, "http": _Http2, "http-1.1": _Http1, "grpc": _Grpc}

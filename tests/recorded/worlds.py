@@ -10,12 +10,7 @@ from keys import COOKIE_SECRET, TSIG_FILE, TSIG_KEY, ZONE_KEYS
 
 DOMAIN, NESTED = "cluster.local", "deep.sub.cluster.local"
 
-PODS = [
-    ("default", "10.244.0.1"),
-    ("team-a", "10.244.1.1"),
-    ("team-b", "10.244.2.1"),
-    ("default", "fd00:244::1"),
-]
+PODS = [("default", "10.244.0.1"), ("team-a", "10.244.1.1"), ("team-b", "10.244.2.1"), ("default", "fd00:244::1")]
 LISTED = [("team-a", "team-b"), ("team-c", "*")]
 
 COMMON = [
@@ -78,11 +73,7 @@ def write_files(folder: Path):
         (folder / f"{base}.key").write_text(public)
         (folder / f"{base}.private").write_text(private)
         (folder / f"{base}.private").chmod(0o600)
-    for name, text in {
-        "cookies": COOKIE_SECRET.hex() + "\n",
-        "hosts": HOSTS,
-        "tsig": TSIG_FILE,
-    }.items():
+    for name, text in {"cookies": COOKIE_SECRET.hex() + "\n", "hosts": HOSTS, "tsig": TSIG_FILE}.items():
         (folder / name).write_text(text)
         (folder / name).chmod(0o600)
 

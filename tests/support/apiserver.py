@@ -101,9 +101,7 @@ class Listener:
 
 
 def parse_arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     defaults = Options()
     parser.add_argument("--host", default="127.0.0.1")
     parser.add_argument("--port", type=int, default=8001)
@@ -113,18 +111,10 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument(
         "--service-cidr", default=",".join(defaults.service_cidrs), help="one range, or one of each family"
     )
-    parser.add_argument(
-        "--history", type=int, default=defaults.history_max, help="events kept for each resource"
-    )
-    parser.add_argument(
-        "--page-max", type=int, default=0, help="largest page, whatever limit is requested"
-    )
-    parser.add_argument(
-        "--bookmark-interval", type=float, default=defaults.bookmark_interval_s, help="seconds"
-    )
-    parser.add_argument(
-        "--slices", default="v1", choices=["v1", "v1beta1", "none"], help="version of EndpointSlices"
-    )
+    parser.add_argument("--history", type=int, default=defaults.history_max, help="events kept for each resource")
+    parser.add_argument("--page-max", type=int, default=0, help="largest page, whatever limit is requested")
+    parser.add_argument("--bookmark-interval", type=float, default=defaults.bookmark_interval_s, help="seconds")
+    parser.add_argument("--slices", default="v1", choices=["v1", "v1beta1", "none"], help="version of EndpointSlices")
     parser.add_argument("--no-mirroring", action="store_true", help="no slices from Endpoints")
     parser.add_argument("--event-lists", action="store_true", help="lists as events, too (sendInitialEvents)")
     parser.add_argument("--json-only", action="store_true", help="do not support protobuf")

@@ -295,20 +295,11 @@ class Program:
         )
 
 
-def etcd(
-    data_dir: str, client_port: int, peer_port: int, *flags: str, on_line=None, path: str = ETCD
-) -> Program:
+def etcd(data_dir: str, client_port: int, peer_port: int, *flags: str, on_line=None, path: str = ETCD) -> Program:
     client, peer = f"http://127.0.0.1:{client_port}", f"http://127.0.0.1:{peer_port}"
     argv = [path, "--name", "dns", "--data-dir", data_dir, "--logger", "zap", "--log-level", "warn"]
     argv += ["--listen-client-urls", client, "--advertise-client-urls", client]
-    argv += [
-        "--listen-peer-urls",
-        peer,
-        "--initial-advertise-peer-urls",
-        peer,
-        "--initial-cluster",
-        f"dns={peer}",
-    ]
+    argv += ["--listen-peer-urls", peer, "--initial-advertise-peer-urls", peer, "--initial-cluster", f"dns={peer}"]
     # A single member need not wait for others before it elects itself.
     argv += ["--heartbeat-interval", "10", "--election-timeout", "100", *flags]
     return Program("etcd", argv, on_line=on_line)
@@ -331,6 +322,4 @@ def is_etcd_healthy(port: int, host: str = "127.0.0.1") -> bool:
 
 def apiserver(port: int, *flags: str, on_line=None) -> Program:
     script = Path(__file__).with_name("apiserver.py")
-    return Program(
-        "apiserver", ["/usr/bin/python3", str(script), "--port", str(port), *flags], on_line=on_line
-    )
+    return Program("apiserver", ["/usr/bin/python3", str(script), "--port", str(port), *flags], on_line=on_line)

@@ -141,11 +141,7 @@ class World:
         upstream = f"-nameservers={self.network.addresses[self.other]}:53"
         self.local = self._add(self.node, "skydns", self._bin / "skydns", *argv, upstream).start()
         wait_until(lambda: (state / "snapshot").exists(), "its snapshot")
-        here = {
-            "/run/probes/": f"{state}/",
-            "node-local ": f"{SCRIPT} ",
-            "exechealthz -": f"{self._bin}/exechealthz -",
-        }
+        here = {"/run/probes/": f"{state}/", "node-local ": f"{SCRIPT} ", "exechealthz -": f"{self._bin}/exechealthz -"}
         argv = flags.of_program("exechealthz", {})
         for known, path in here.items():
             argv = [text.replace(known, path) for text in argv]

@@ -48,14 +48,10 @@ def test_a_server_that_hangs(cluster, balanced):
     began_s = time.monotonic()
     try:
         other.create("services", service("after-the-hang"))
-        dns.kube2sky.wait_ready(
-            lambda: kube2sky.metrics().get("api_up", kind="services") == 0, "doubt", _SEEN_MAX_S
-        )
+        dns.kube2sky.wait_ready(lambda: kube2sky.metrics().get("api_up", kind="services") == 0, "doubt", _SEEN_MAX_S)
         doubted_s = time.monotonic() - began_s
         assert "does not answer" in kube2sky.wait_strict(503)
-        dns.kube2sky.wait_ready(
-            lambda: dns.etcd.values(f"{SVC}/default/after-the-hang/"), "the Service", _SEEN_MAX_S
-        )
+        dns.kube2sky.wait_ready(lambda: dns.etcd.values(f"{SVC}/default/after-the-hang/"), "the Service", _SEEN_MAX_S)
         seen_s = time.monotonic() - began_s
         print(f"in doubt after {doubted_s:.1f} s, seen after {seen_s:.1f} s")
         assert seen_s < _SEEN_MAX_S

@@ -13,11 +13,7 @@ def _template(app: str, **spec) -> dict:
 
 def deployment(name: str, namespace: str, replicas: int, **pod_spec) -> dict:
     """Its Pods have the label app=NAME."""
-    spec = {
-        "replicas": replicas,
-        "selector": {"matchLabels": {"app": name}},
-        "template": _template(name, **pod_spec),
-    }
+    spec = {"replicas": replicas, "selector": {"matchLabels": {"app": name}}, "template": _template(name, **pod_spec)}
     return {"metadata": {"name": name, "namespace": namespace}, "spec": spec}
 
 

@@ -49,9 +49,7 @@ class Podman:
         preparer = os.environ.get("PODMAN_ENV")
         if preparer:
             command = [*self._space.apart, preparer, str(self._folder)]
-            done = subprocess.run(
-                command, env=self.environment, capture_output=True, text=True, timeout=900
-            )
+            done = subprocess.run(command, env=self.environment, capture_output=True, text=True, timeout=900)
             assert done.returncode == 0, done.stdout + done.stderr
             for line in done.stdout.splitlines():
                 words = shlex.split(line)
@@ -72,9 +70,7 @@ class Podman:
         command.append("IMAGE_FLAGS=--network=host -q")
         # Without the options of a parent make.
         environment = {k: v for k, v in self.environment.items() if k not in ("MAKEFLAGS", "MFLAGS", "MAKELEVEL")}
-        done = subprocess.run(
-            command, env=environment, capture_output=True, text=True, timeout=_BUILD_TIMEOUT_S
-        )
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=_BUILD_TIMEOUT_S)
         assert done.returncode == 0, (done.stdout + done.stderr)[-4000:]
 
     def call(self, *arguments: str, timeout: float = _TIMEOUT_S):

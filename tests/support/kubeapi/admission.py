@@ -30,9 +30,7 @@ class AddressPool:
                 f"failed to allocate IP {text}: the provided IP is not in the valid range {self.network}",
             )
         if self._owners.get(text, owner) != owner:
-            raise Invalid(
-                "spec.clusterIPs", f"failed to allocate IP {text}: provided IP is already allocated"
-            )
+            raise Invalid("spec.clusterIPs", f"failed to allocate IP {text}: provided IP is already allocated")
         self._owners[text] = owner
 
     def allocate(self, owner: Key) -> str:
@@ -68,9 +66,7 @@ class Admission:
         elif resource is PODS and old is None:
             value["status"] = {"phase": "Pending"}  # only the status subresource changes it
         elif resource is NAMESPACES:
-            value["metadata"].setdefault("labels", {})["kubernetes.io/metadata.name"] = value["metadata"][
-                "name"
-            ]
+            value["metadata"].setdefault("labels", {})["kubernetes.io/metadata.name"] = value["metadata"]["name"]
             value.setdefault("spec", {"finalizers": ["kubernetes"]})
             value["status"] = {"phase": "Active"}
 

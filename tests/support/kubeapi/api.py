@@ -185,9 +185,7 @@ class ApiServer:
             obj = handlers[method](request, target)
             connection.reply(200, encoding.object(obj), encoding.content_type)
         else:
-            raise ApiError(
-                405, "MethodNotAllowed", "the server does not allow this method on the requested resource"
-            )
+            raise ApiError(405, "MethodNotAllowed", "the server does not allow this method on the requested resource")
 
     def _purpose(self, verb: str, query: dict) -> str:
         """What a list or watch is counted as."""
@@ -223,9 +221,7 @@ class ApiServer:
         is_list = query.get("sendInitialEvents") == "true"
         if is_list and not self.options.has_event_lists:
             raise Invalid("sendInitialEvents", "Forbidden: sendInitialEvents is forbidden for watch")
-        watch = Watch(
-            self, connection, self.store.collections[resource], target.namespace, predicate, encoding
-        )
+        watch = Watch(self, connection, self.store.collections[resource], target.namespace, predicate, encoding)
         watch.start(revision, has_bookmarks, timeout_s, is_list)
 
     def _list(self, request: Request, target: Target, encoding) -> bytes:
@@ -273,9 +269,7 @@ class ApiServer:
         snapshot = self._snapshots.get(value["snapshot"])
         if snapshot is None or self.faults.take_expired_continue():
             message = "The provided continue parameter is too old to display a consistent list result."
-            raise ApiError(
-                410, "Expired", message, metadata={"continue": _encode_token({"rv": -1, "start": start})}
-            )
+            raise ApiError(410, "Expired", message, metadata={"continue": _encode_token({"rv": -1, "start": start})})
         return snapshot
 
     # ---- A server restored from a backup ----
@@ -304,9 +298,7 @@ class ApiServer:
                 raise not_found(NAMESPACES, namespace)
         if self.store.get(resource, namespace, meta["name"]) is not None:
             details = {"name": meta["name"], "kind": resource.plural}
-            raise ApiError(
-                409, "AlreadyExists", f'{resource.plural} "{meta["name"]}" already exists', details=details
-            )
+            raise ApiError(409, "AlreadyExists", f'{resource.plural} "{meta["name"]}" already exists', details=details)
         self.admission.admit(resource, value, None)
         return self.store.create(resource, value)
 
@@ -315,10 +307,7 @@ class ApiServer:
 
     def _patch(self, request: Request, target: Target) -> Object:
         content_type = request.headers.get("content-type", "").split(";")[0].strip()
-        functions = {
-            "application/merge-patch+json": merge,
-            "application/strategic-merge-patch+json": strategic_merge,
-        }
+        functions = {"application/merge-patch+json": merge, "application/strategic-merge-patch+json": strategic_merge}
         if content_type not in functions:
             raise ApiError(
                 415,
@@ -338,9 +327,7 @@ class ApiServer:
                 f'Operation cannot be fulfilled on {target.resource.plural} "{target.name}": '
                 "the object has been modified; please apply your changes to the latest version and try again"
             )
-            raise ApiError(
-                409, "Conflict", message, details={"name": target.name, "kind": target.resource.plural}
-            )
+            raise ApiError(409, "Conflict", message, details={"name": target.name, "kind": target.resource.plural})
         if target.subresource == "status":
             value = old | {"status": value.get("status", {})}
         else:
@@ -365,12 +352,7 @@ class ApiServer:
         if preconditions.get("uid", obj.uid) != obj.uid:
             raise ApiError(409, "Conflict", "Precondition failed: UID in precondition differs")
         self.store.delete(obj)
-        details = {
-            "name": obj.name,
-            "group": target.resource.group,
-            "kind": target.resource.plural,
-            "uid": obj.uid,
-        }
+        details = {"name": obj.name, "group": target.resource.group, "kind": target.resource.plural, "uid": obj.uid}
         return {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "details": details}
 
     def _on_change(self, obj: Object, kind: str) -> None:
@@ -397,10 +379,7 @@ class ApiServer:
             "default",
             {"metadata": {"name": "kubernetes", "labels": labels}, "spec": {"ports": [port]}},
         )
-        subset = {
-            "addresses": [{"ip": "192.0.2.1"}],
-            "ports": [{"name": "https", "port": 6443, "protocol": "TCP"}],
-        }
+        subset = {"addresses": [{"ip": "192.0.2.1"}], "ports": [{"name": "https", "port": 6443, "protocol": "TCP"}]}
         self.create(res.ENDPOINTS, "default", {"metadata": {"name": "kubernetes"}, "subsets": [subset]})
 
 
@@ -419,9 +398,7 @@ def _check_address(resource: Resource, namespace: str, value: dict) -> None:
     if value.get("kind", resource.kind) != resource.kind:
         raise ApiError(400, "BadRequest", f"{value['kind']} in the body, {resource.kind} in the URL")
     if value["metadata"].get("namespace", namespace) != namespace:
-        raise ApiError(
-            400, "BadRequest", "the namespace of the object does not match the namespace on the request"
-        )
+        raise ApiError(400, "BadRequest", "the namespace of the object does not match the namespace on the request")
 
 
 def parse_target(path: str) -> Target | None:

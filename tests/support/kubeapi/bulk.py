@@ -30,12 +30,7 @@ class Bulk:
             await pace.wait(len(stamps))
             change(namespace, f"{prefix}{number}", number, body)
             stamps.append(time.clock_gettime_ns(time.CLOCK_MONOTONIC))
-        answer = {
-            "count": count,
-            "first_ns": stamps[0],
-            "last_ns": stamps[-1],
-            "revision": self._app.store.revision,
-        }
+        answer = {"count": count, "first_ns": stamps[0], "last_ns": stamps[-1], "revision": self._app.store.revision}
         return answer | ({"stamps_ns": stamps} if body.get("stamps") else {})
 
     def _put(self, namespace: str, name: str, number: int, body: dict) -> None:

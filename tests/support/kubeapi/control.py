@@ -144,13 +144,7 @@ class Control:
 
     def do_fail(self, connection, body):
         status, message = int(body["status"]), body.get("message", "injected")
-        reason = {
-            401: "Unauthorized",
-            403: "Forbidden",
-            404: "NotFound",
-            410: "Expired",
-            429: "TooManyRequests",
-        }
+        reason = {401: "Unauthorized", 403: "Forbidden", 404: "NotFound", 410: "Expired", 429: "TooManyRequests"}
         document = {
             "kind": "Status",
             "apiVersion": "v1",
@@ -251,11 +245,7 @@ class Control:
 
     def do_malformed(self, connection, body):
         resource = _resource(body)
-        meta = {
-            "name": "malformed",
-            "namespace": "default",
-            "resourceVersion": str(self._app.store.revision),
-        }
+        meta = {"name": "malformed", "namespace": "default", "resourceVersion": str(self._app.store.revision)}
         wrong = {"metadata": meta, "spec": 17, "subsets": 17, "endpoints": 17, "status": 17}
         obj = Object(resource, wrong, self._app.store.revision)
         watches = self._watches(body)

@@ -98,9 +98,7 @@ class Connection(asyncio.Protocol):
 
     # ---- For the application ----
 
-    def reply(
-        self, status: int, body: bytes, content_type: str = "application/json", headers: str = ""
-    ) -> None:
+    def reply(self, status: int, body: bytes, content_type: str = "application/json", headers: str = "") -> None:
         if self.transport.is_closing():
             return
         self.transport.write(
@@ -150,9 +148,7 @@ class Connection(asyncio.Protocol):
                 self._app.handle(self, request)
         except (BadRequest, ValueError) as error:
             self._is_busy = True
-            self.transport.write(
-                b"HTTP/1.1 400 Bad Request\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
-            )
+            self.transport.write(b"HTTP/1.1 400 Bad Request\r\nConnection: close\r\nContent-Length: 0\r\n\r\n")
             self.transport.close()
             self._app.log(f"bad request: {error}")
         finally:

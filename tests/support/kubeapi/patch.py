@@ -1,12 +1,7 @@
 """JSON merge patch (RFC 7386), and the strategic merge patches that kubectl sends for the resources served."""
 
 # List field -> the field that identifies an element. Lists not named here are replaced as a whole.
-_MERGE_KEYS = {
-    "ports": ("port", "containerPort"),
-    "containers": ("name",),
-    "conditions": ("type",),
-    "podIPs": ("ip",),
-}
+_MERGE_KEYS = {"ports": ("port", "containerPort"), "containers": ("name",), "conditions": ("type",), "podIPs": ("ip",)}
 
 
 def merge(target, patch):

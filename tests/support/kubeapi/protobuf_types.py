@@ -12,12 +12,7 @@ TIME = {1: ("seconds", int), 2: ("nanos", int)}
 
 TYPE_META = {1: ("apiVersion", str), 2: ("kind", str)}
 UNKNOWN = {1: ("typeMeta", TYPE_META), 2: ("raw", bytes), 3: ("contentEncoding", str), 4: ("contentType", str)}
-LIST_META = {
-    1: ("selfLink", str),
-    2: ("resourceVersion", str),
-    3: ("continue", str),
-    4: ("remainingItemCount", int),
-}
+LIST_META = {1: ("selfLink", str), 2: ("resourceVersion", str), 3: ("continue", str), 4: ("remainingItemCount", int)}
 OBJECT_META = {
     1: ("name", str),
     2: ("generateName", str),
@@ -76,12 +71,7 @@ _SERVICE_SPEC = {
 _LOAD_BALANCER_STATUS = {1: ("ingress", [{1: ("ip", str), 2: ("hostname", str), 3: ("ipMode", str)}])}
 _SERVICE_STATUS = {1: ("loadBalancer", _LOAD_BALANCER_STATUS)}
 
-_ENDPOINT_ADDRESS = {
-    1: ("ip", str),
-    2: ("targetRef", _OBJECT_REFERENCE),
-    3: ("hostname", str),
-    4: ("nodeName", str),
-}
+_ENDPOINT_ADDRESS = {1: ("ip", str), 2: ("targetRef", _OBJECT_REFERENCE), 3: ("hostname", str), 4: ("nodeName", str)}
 _ENDPOINT_PORT = {1: ("name", str), 2: ("port", int), 3: ("protocol", str), 4: ("appProtocol", str)}
 _ENDPOINT_SUBSET = {
     1: ("addresses", [_ENDPOINT_ADDRESS]),

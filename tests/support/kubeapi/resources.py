@@ -107,21 +107,14 @@ def _resource_list(group_version: str) -> dict:
                     "verbs": ["get", "patch", "update"],
                 }
             )
-    return {
-        "kind": "APIResourceList",
-        "apiVersion": "v1",
-        "groupVersion": group_version,
-        "resources": entries,
-    }
+    return {"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": group_version, "resources": entries}
 
 
 def _group_list() -> dict:
     groups = []
     for group_version in sorted({r.group_version for r in served() if r.group}):
         version = {"groupVersion": group_version, "version": group_version.split("/")[1]}
-        groups.append(
-            {"name": group_version.split("/")[0], "versions": [version], "preferredVersion": version}
-        )
+        groups.append({"name": group_version.split("/")[0], "versions": [version], "preferredVersion": version})
     return {"kind": "APIGroupList", "apiVersion": "v1", "groups": groups}
 
 
@@ -141,12 +134,7 @@ def _openapi_v3(base_path: str) -> dict:
             "x-kubernetes-group-version-kind": {"group": r.group, "version": r.version, "kind": r.kind},
         }
         paths[f"{base_path}{scope}/{r.plural}/{{name}}"] = {"patch": operation}
-    return {
-        "openapi": "3.0.0",
-        "info": {"title": "Kubernetes", "version": "v1.32.0"},
-        "paths": paths,
-        "components": {},
-    }
+    return {"openapi": "3.0.0", "info": {"title": "Kubernetes", "version": "v1.32.0"}, "paths": paths, "components": {}}
 
 
 def discovery_documents() -> dict[str, dict]:

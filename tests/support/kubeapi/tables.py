@@ -28,11 +28,7 @@ def table(resource: Resource, objects: list[Object], meta: dict) -> bytes:
     rows = []
     for obj in objects:
         value = obj.value()
-        partial = {
-            "kind": "PartialObjectMetadata",
-            "apiVersion": "meta.k8s.io/v1",
-            "metadata": value["metadata"],
-        }
+        partial = {"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1", "metadata": value["metadata"]}
         rows.append({"cells": [obj.name, *cells(value), _age(value)], "object": partial})
     return encode(
         {

@@ -29,9 +29,7 @@ def status_document(code: int, reason: str, message: str, **extra) -> dict:
 
 
 class Watch:
-    def __init__(
-        self, app, connection: Connection, collection, namespace: str, predicate: Predicate | None, encoding
-    ):
+    def __init__(self, app, connection: Connection, collection, namespace: str, predicate: Predicate | None, encoding):
         """encoding: from encodings or tables."""
         self._app = app
         self._connection = connection
@@ -152,19 +150,12 @@ class Watch:
         self._send()
         revision = self._app.store.revision
         is_all_sent = self._next_index == self._collection.first_index + len(self._collection.events)
-        if (
-            self._is_closed
-            or self._app.faults.is_silent
-            or not is_all_sent
-            or revision < self._start_revision
-        ):
+        if (self._is_closed or self._app.faults.is_silent or not is_all_sent or revision < self._start_revision):
             return
         self._write_bookmark(revision, {})
 
     def _write_bookmark(self, revision: int, annotations: dict) -> None:
-        self._connection.write_chunks(
-            self._encoding.bookmark(self._collection.resource, revision, annotations)
-        )
+        self._connection.write_chunks(self._encoding.bookmark(self._collection.resource, revision, annotations))
 
     def _finish(self) -> None:
         if not self._is_closed:
