@@ -526,7 +526,7 @@ def test_slow_secondaries(server):
     assert server.bed.dns.answers(f"web1.default.svc.{DOMAIN}") == ["10.0.6.6"]
     for sock in slow[:10]:
         sock.close()
-    wait_until(lambda: server.metric("skydns_transfers_running") == 10, "the closed ones are gone")
+    wait_until(lambda: server.metric("skydns_transfers_running") <= 10, "the closed ones are gone")
     wait_until(lambda: server.metric("skydns_transfers_running") == 0, "and those that read nothing", timeout_s=60)
     assert server.metric("skydns_transfers_total", kind="axfr", result="lost") == 20
 
