@@ -63,10 +63,10 @@ def etcd_elsewhere(bed):
     """The same member with its data on another port, unknown to the programs under test, so that a test can change
     the data while they are cut off.
     """
-    peer_port = int(re.search(r"=http://127\.0\.0\.1:(\d+)$", " ".join(bed.etcd_program.argv[:-4])).group(1))
+    argv = bed.etcd_program.argv
+    peer_port = int(argv[argv.index("--listen-peer-urls") + 1].rpartition(":")[2])
     client_port, old_port = reserve_port(), bed.etcd.port
-    program = etcd(str(bed.folder / "etcd"), client_port, peer_port)
-    program.argv[0] = bed.etcd_program.argv[0]
+    program = etcd(str(bed.folder / "etcd"), client_port, peer_port, path=argv[0])
     program.start()
     program.wait_ready(lambda: is_etcd_healthy(client_port), "healthy")
     bed.etcd.port = client_port
