@@ -139,11 +139,9 @@ static void start_keeper(struct program *p)
 static void tell_started(struct program *p)
 {
     live_config_opened(p->live);
-    struct buf addresses;
-    buf_init(&addresses, OPTION_TEXT_MAX);
+    CLEANUP_BUF struct buf addresses = buf_of(OPTION_TEXT_MAX);
     answering_addresses(p->answering, &addresses);
     option_text_log_start(&p->options, buf_cstr(&addresses));
-    buf_fini(&addresses);
     service_manager_ready(&p->manager, p->has_snapshot ? "answering from a snapshot"
                                                        : "answering, waiting for etcd's records");
     if (store_sync_is_ready(p->sync) && !p->awaits_serials) {

@@ -95,8 +95,7 @@ static uint64_t hash_stubs(const struct engine_config *config)
 uint64_t transfer_config_hash(const struct engine_config *config)
 {
     const struct engine_settings *settings = &config->settings;
-    struct buf bytes;
-    buf_init(&bytes, SIZE_MAX);
+    CLEANUP_BUF struct buf bytes = buf_of(SIZE_MAX);
     buf_append_u32(&bytes, CONTENTS_VERSION);
     append_domains(&bytes, config);
     append_reverse_zones(&bytes, settings);
@@ -111,6 +110,5 @@ uint64_t transfer_config_hash(const struct engine_config *config)
     buf_append_u32(&bytes, (uint32_t)(stubs >> 32));
     buf_append_u32(&bytes, (uint32_t)stubs);
     uint64_t hash = hash_bytes(buf_slice(&bytes));
-    buf_fini(&bytes);
     return hash;
 }

@@ -136,9 +136,8 @@ static int record_json_take_fields(json_t *object, struct record *ret_record, st
     struct record record = {.ttl_s = 0};
     const char *name;
     json_t *value;
-    struct buf rrs;
     int r = 0;
-    buf_init(&rrs, RECORD_RRS_MAX);
+    CLEANUP_BUF struct buf rrs = buf_of(RECORD_RRS_MAX);
     json_object_foreach(object, name, value)
     {
         r = record_json_take_field(name, value, &record, &rrs, err);
@@ -150,7 +149,6 @@ static int record_json_take_fields(json_t *object, struct record *ret_record, st
         record.rrs = buf_slice(&rrs);
         *ret_record = record_copy(&record);
     }
-    buf_fini(&rrs);
     return r;
 }
 

@@ -20,8 +20,7 @@ enum { TABLES_ROW = 4 };
 static void draw_bar(const struct live_screen *view, const struct live_model *model,
                      const struct live_scope *event, struct screen *screen)
 {
-    struct buf text;
-    buf_init(&text, FORM_TEXT_MAX);
+    CLEANUP_BUF struct buf text = buf_of(FORM_TEXT_MAX);
     live_form_write(model->now ? "{time_ms|clock} UTC  q ends " : "q ends ", event, model, &text);
     size_t right = text.len, left = screen->width > right ? screen->width - right : 0;
     screen_put(screen, 0, left, right, SCREEN_BAR, buf_cstr(&text));
@@ -34,7 +33,6 @@ static void draw_bar(const struct live_screen *view, const struct live_model *mo
     }
     screen_put(screen, 0, 0, left, SCREEN_BAR, buf_cstr(&text));
     screen_fill(screen, 0, SCREEN_BAR);
-    buf_fini(&text);
 }
 
 /* Draws two rows that fit a narrow terminal; the second is otherwise blank. */

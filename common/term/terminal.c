@@ -184,12 +184,10 @@ void terminal_screen(const struct terminal *terminal, struct screen *ret_screen)
 
 bool terminal_show(struct terminal *terminal, struct screen *screen)
 {
-    struct buf out;
-    buf_init(&out, OUTPUT_MAX);
+    CLEANUP_BUF struct buf out = buf_of(OUTPUT_MAX);
     screen_changes(terminal->is_shown ? &terminal->shown : NULL, screen, terminal->has_colours,
                    &out);
     bool is_written = write_all((const char *)out.data, out.len);
-    buf_fini(&out);
     if (terminal->is_shown) {
         screen_fini(&terminal->shown);
     }

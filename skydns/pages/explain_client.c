@@ -162,9 +162,8 @@ enum {
 static int fetch_explanation(const struct addr *server, const struct explain_query *query,
                              const char *at, struct buf *page, struct err *err)
 {
-    struct buf target;
     struct err why;
-    buf_init(&target, TARGET_MAX);
+    CLEANUP_BUF struct buf target = buf_of(TARGET_MAX);
     buf_append_str(&target, "/explain?text&name=");
     http_fetch_append_value(&target, query->name);
     buf_append_str(&target, "&type=");
@@ -174,7 +173,6 @@ static int fetch_explanation(const struct addr *server, const struct explain_que
     buf_append_str(&target, *at ? "&at=" : "");
     http_fetch_append_value(&target, at);
     int r = http_fetch_page(server, buf_cstr(&target), NULL, page, &why);
-    buf_fini(&target);
     if (r == ERR_REFUSED || r == ERR_NOT_FOUND) {
         return err_set(err, r == ERR_REFUSED ? ERR_USAGE : r, "%s", why.msg);
     }
@@ -185,10 +183,9 @@ static int fetch_explanation(const struct addr *server, const struct explain_que
 static int fetch_differences(const struct addr *server, const struct explain_query *query,
                              const char *separator, struct buf *out, struct err *err)
 {
-    struct buf moment, before, after;
-    buf_init(&moment, MOMENT_MAX);
-    buf_init(&before, HTTP_FETCH_PRINTED_MAX);
-    buf_init(&after, HTTP_FETCH_PRINTED_MAX);
+    CLEANUP_BUF struct buf moment = buf_of(MOMENT_MAX);
+    CLEANUP_BUF struct buf before = buf_of(HTTP_FETCH_PRINTED_MAX);
+    CLEANUP_BUF struct buf after = buf_of(HTTP_FETCH_PRINTED_MAX);
     buf_append(&moment, query->at, (size_t)(separator - query->at));
     int r = fetch_explanation(server, query, buf_cstr(&moment), &before, err);
     if (r == 0) {
@@ -197,9 +194,6 @@ static int fetch_differences(const struct addr *server, const struct explain_que
     if (r == 0) {
         explain_compare_texts(buf_cstr(&before), buf_cstr(&after), out);
     }
-    buf_fini(&moment);
-    buf_fini(&before);
-    buf_fini(&after);
     return r;
 }
 
@@ -207,11 +201,8 @@ int pages_explain_client(const struct addr *server, const struct explain_query *
                          struct err *err)
 {
     const char *separator = strstr(query->at, EXPLAIN_CLIENT_RANGE);
-    struct buf out;
-    buf_init(&out, PRINTED_MAX);
+    CLEANUP_BUF struct buf out = buf_of(PRINTED_MAX);
     int r = separator ? fetch_differences(server, query, separator, &out, err)
                       : fetch_explanation(server, query, query->at, &out, err);
-    r = r == 0 ? http_fetch_put(&out, err) : r;
-    buf_fini(&out);
-    return r;
+    return r == 0 ? http_fetch_put(&out, err) : r;
 }

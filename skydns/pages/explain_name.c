@@ -255,12 +255,10 @@ static bool see_broken(void *data, const struct broken_key *key)
 
 static void find_broken(struct explainer *e, struct explain_name *x, const struct dname *listed)
 {
-    struct buf key;
-    buf_init(&key, store_sync_prefix(e->sources.sync).len + DNAME_MAX);
+    CLEANUP_BUF struct buf key = buf_of(store_sync_prefix(e->sources.sync).len + DNAME_MAX);
     record_key_of(store_sync_prefix(e->sources.sync), listed, &key);
     struct broken_search s = {.x = x, .key = buf_slice(&key)};
     broken_each(e->past ? e->past->broken : store_sync_broken(e->sources.sync), see_broken, &s);
-    buf_fini(&key);
 }
 
 static const struct store_record **copy_span(const struct explainer *e,

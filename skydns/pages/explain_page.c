@@ -74,8 +74,7 @@ static void explain_put_near(const struct dname *near, size_t count, struct buf 
 static void explain_put_section(const struct explanation *x, const char *field,
                                 const struct rr *rrs, size_t count, struct buf *out)
 {
-    struct buf text;
-    buf_init(&text, RR_TEXT_MAX);
+    CLEANUP_BUF struct buf text = buf_of(RR_TEXT_MAX);
     for (size_t i = 0; i < count; i++) {
         buf_clear(&text);
         rr_text(&rrs[i], &x->plan->soa, &text);
@@ -85,7 +84,6 @@ static void explain_put_section(const struct explanation *x, const char *field,
         json_text_slice_field(out, NULL, buf_slice(&text));
     }
     buf_append_str(out, count ? "]" : "");
-    buf_fini(&text);
 }
 
 /* Writes data of a type without a text form as RFC 3597 5 has it. */
@@ -104,8 +102,7 @@ static void explain_put_keys(const struct explanation *x, struct buf *out)
 {
     /* Room for a name escaped twice, and hexadecimal data. */
     enum { RECORD_TEXT_MAX = 2 * DNAME_TEXT_MAX + 2 * SIGNING_KEY_RDATA_MAX + 64 };
-    struct buf text;
-    buf_init(&text, RECORD_TEXT_MAX);
+    CLEANUP_BUF struct buf text = buf_of(RECORD_TEXT_MAX);
     for (size_t i = 0; i < x->keys.set->count; i++) {
         buf_clear(&text);
         append_unknown_record(x, x->keys.set->rdata[i], &text);
@@ -115,7 +112,6 @@ static void explain_put_keys(const struct explanation *x, struct buf *out)
         json_text_slice_field(out, NULL, buf_slice(&text));
     }
     buf_append_str(out, x->keys.set->count > 0 ? "]" : "");
-    buf_fini(&text);
 }
 
 static void explain_put_answer(const struct explain_page *p)

@@ -164,9 +164,8 @@ static void external_put_zone(const struct explain_external *x, struct buf *out)
 
 static void external_put_section(struct reader *r, const char *field, size_t count, struct buf *out)
 {
-    struct buf text;
     bool ok = true;
-    buf_init(&text, RR_TEXT_MAX);
+    CLEANUP_BUF struct buf text = buf_of(RR_TEXT_MAX);
     json_text_open_row(out, field, '[');
     for (size_t i = 0; i < count && ok; i++) {
         buf_clear(&text);
@@ -176,7 +175,6 @@ static void external_put_section(struct reader *r, const char *field, size_t cou
         }
     }
     buf_append_char(out, ']');
-    buf_fini(&text);
 }
 
 static void external_put_records(const struct explanation *x, struct buf *out)

@@ -148,8 +148,7 @@ static void write_domains(const struct metrics_sources *all, struct buf *out)
 
 static void skydns_live_write_program(const struct metrics_sources *all, struct buf *out)
 {
-    struct buf reason;
-    buf_init(&reason, REASON_MAX);
+    CLEANUP_BUF struct buf reason = buf_of(REASON_MAX);
     bool is_unready = readiness_explain(all, false, &reason);
     bool is_doubtful = is_unready || readiness_explain(all, true, &reason);
     json_text_string_field(out, "program", "skydns");
@@ -159,7 +158,6 @@ static void skydns_live_write_program(const struct metrics_sources *all, struct 
     write_domains(all, out);
     json_text_flag_field(out, "ready", !is_unready);
     json_text_string_field(out, "reason", is_doubtful ? buf_cstr(&reason) : "");
-    buf_fini(&reason);
 }
 
 /* ---- Queries ---- */

@@ -47,11 +47,10 @@ static void rrs_field(struct buf *out, const struct store_record *record)
     const struct slice rrs = store_record_string(record, RECORD_RR);
     struct reader r = reader_of(rrs.ptr, rrs.len);
     struct record_rr packed;
-    struct buf text;
     if (rrs.len == 0) {
         return;
     }
-    buf_init(&text, RR_TEXT_MAX);
+    CLEANUP_BUF struct buf text = buf_of(RR_TEXT_MAX);
     json_text_open(out, "rr", '[');
     while (record_rrs_next(&r, &packed)) {
         buf_clear(&text);
@@ -59,17 +58,14 @@ static void rrs_field(struct buf *out, const struct store_record *record)
         json_text_slice_field(out, NULL, buf_slice(&text));
     }
     buf_append_char(out, ']');
-    buf_fini(&text);
 }
 
 void record_page_key(struct buf *out, const char *field, const struct dname *name,
                      struct slice prefix)
 {
-    struct buf key;
-    buf_init(&key, prefix.len + DNAME_MAX);
+    CLEANUP_BUF struct buf key = buf_of(prefix.len + DNAME_MAX);
     record_key_of(prefix, name, &key);
     json_text_slice_field(out, field, buf_slice(&key));
-    buf_fini(&key);
 }
 
 void record_page_fields(const struct store_record *record, struct slice prefix, struct buf *out)
