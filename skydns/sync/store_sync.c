@@ -21,7 +21,7 @@ static const double reclaim_interval_s = 0.01;
 static void store_sync_on_reclaim(struct ev_loop *loop, ev_timer *timer, int events UNUSED)
 {
     const struct store_sync *sync = timer->data;
-    if (!publisher_reclaim(sync->publisher)) {
+    if (!publisher_reclaim(sync->config.publisher)) {
         ev_timer_stop(loop, timer);
     }
 }
@@ -60,16 +60,16 @@ static char *key_prefix(const char *path)
 static void set_stubs(struct store_sync *sync, const struct dname *domains, size_t count)
 {
     if (sync->stubs) {
-        stub_keys_set(sync->stubs, sync->wants_stubs, domains, count);
+        stub_keys_set(sync->stubs, sync->config.wants_stubs, domains, count);
         if (sync->published) {
             stub_keys_follow(sync->stubs, sync->published);
         }
     }
 }
 
-static void start_stubs(struct store_sync *sync, const struct store_sync_config *config)
+static void start_stubs(struct store_sync *sync)
 {
-    sync->wants_stubs = config->wants_stubs;
+    const struct store_sync_config *config = &sync->config;
     if (config->on_stubs) {
         sync->stubs = stub_keys_new(&(struct stub_keys_config){
             .prefix = slice_str(sync->prefix),
@@ -84,9 +84,9 @@ static void start_stubs(struct store_sync *sync, const struct store_sync_config 
 /* Sets the domains in force, and whether their pods identify clients. */
 static void set_clients(struct store_sync *sync, const struct dname *domains, size_t count)
 {
-    clients_set_optional(sync->clients, sync->wants_clients == CLIENTS_FOR_METRICS);
-    clients_set_topology(sync->clients, sync->wants_topology);
-    clients_set(sync->clients, sync->wants_clients != CLIENTS_UNKNOWN, domains, count);
+    clients_set_optional(sync->clients, sync->config.wants_clients == CLIENTS_FOR_METRICS);
+    clients_set_topology(sync->clients, sync->config.wants_topology);
+    clients_set(sync->clients, sync->config.wants_clients != CLIENTS_UNKNOWN, domains, count);
 }
 
 static struct slice saved_section(const struct store_sync_config *config, bool is_loaded,
@@ -95,11 +95,9 @@ static struct slice saved_section(const struct store_sync_config *config, bool i
     return is_loaded ? buf_slice(&config->start->sections[which]) : slice_of(NULL, 0);
 }
 
-static void start_clients(struct store_sync *sync, const struct store_sync_config *config,
-                          bool is_loaded)
+static void start_clients(struct store_sync *sync, bool is_loaded)
 {
-    sync->wants_clients = config->wants_clients;
-    sync->wants_topology = config->wants_topology;
+    const struct store_sync_config *config = &sync->config;
     sync->clients = clients_new(&(struct clients_config){
         .loop = config->loop,
         .etcd = config->etcd,
@@ -123,8 +121,8 @@ static void start_clients(struct store_sync *sync, const struct store_sync_confi
 static void set_overrides(struct store_sync *sync, const struct dname *domains, size_t count)
 {
     override_index_set(sync->overrides, &(struct override_index_rule){
-                                            .is_on = sync->wants_overrides,
-                                            .ttl_s = sync->override_ttl_s,
+                                            .is_on = sync->config.wants_overrides,
+                                            .ttl_s = sync->config.override_ttl_s,
                                             .domain_count = count,
                                             .domains = domains,
                                         });
@@ -134,25 +132,17 @@ static void set_overrides(struct store_sync *sync, const struct dname *domains, 
     }
 }
 
-static void start_overrides(struct store_sync *sync, const struct store_sync_config *config)
-{
-    sync->wants_overrides = config->wants_overrides;
-    sync->override_ttl_s = config->override_ttl_s;
-    sync->overrides = override_index_new();
-    set_overrides(sync, config->domains, config->domain_count);
-}
-
 /* ---- The parts ---- */
 
 /* Opens the parts that a snapshot fills, around its records or around none. */
-static void open_parts(struct store_sync *sync, const struct store_sync_config *config,
-                       struct store_writer *writer)
+static void open_parts(struct store_sync *sync, struct store_writer *writer)
 {
+    const struct store_sync_config *config = &sync->config;
     sync->writer = writer;
     sync->broken = broken_new();
     config_value_init(&sync->document);
     sync->leases = lease_table_new(&(struct lease_table_config){
-        .asking = sync->followed ? &sync->leases_asked : NULL,
+        .asking = sync->config.followed ? &sync->leases_asked : NULL,
         .loop = config->loop,
         .etcd = config->etcd,
         .writer = sync->writer,
@@ -178,13 +168,13 @@ static void close_parts(struct store_sync *sync)
 }
 
 /* Opens the parts of a snapshot. Returns false if there is none, or it makes no sense. */
-static bool open_saved_parts(struct store_sync *sync, const struct store_sync_config *config)
+static bool open_saved_parts(struct store_sync *sync)
 {
-    if (!config->start) {
+    if (!sync->config.start) {
         return false;
     }
-    open_parts(sync, config, STEAL(config->start->writer));
-    if (store_sync_load(sync, config->start)) {
+    open_parts(sync, STEAL(sync->config.start->writer));
+    if (store_sync_load(sync, sync->config.start)) {
         return true;
     }
     close_parts(sync);
@@ -194,15 +184,14 @@ static bool open_saved_parts(struct store_sync *sync, const struct store_sync_co
 /* Joins the outage before anything else is set up: lease queries may fail at once. */
 static void store_sync_join_outage(struct store_sync *sync)
 {
-    if (sync->followed) {
+    if (sync->config.followed) {
         sync->leases_asked.away_line = "cannot query leases, their records' TTLs count down";
         sync->leases_asked.back_line = "leases can be queried again";
-        outage_join(sync->followed->outage, &sync->leases_asked, false);
+        outage_join(sync->config.followed->outage, &sync->leases_asked, false);
     }
 }
 
-static void store_sync_start_mirror(struct store_sync *sync, const struct store_sync_config *config,
-                                    struct slice saved)
+static void store_sync_start_mirror(struct store_sync *sync, struct slice saved)
 {
     char domain[DNAME_TEXT_MAX];
     CLEANUP_FREE char *store_key =
@@ -211,7 +200,7 @@ static void store_sync_start_mirror(struct store_sync *sync, const struct store_
         .prefix = slice_str(sync->prefix),
         .store_key = slice_str(store_key),
         .keeps_old = true,
-        .stale_max_ms = config->stale_max_ms,
+        .stale_max_ms = sync->config.stale_max_ms,
         .saved = saved,
         .full_begin = store_sync_on_full_begin,
         .put = store_sync_on_put,
@@ -223,7 +212,7 @@ static void store_sync_start_mirror(struct store_sync *sync, const struct store_
         .store_key_seen = store_sync_on_store_key_seen,
         .data = sync,
     };
-    sync->mirror = etcd_mirror_start(config->etcd, &mirror);
+    sync->mirror = etcd_mirror_start(sync->config.etcd, &mirror);
 }
 
 /* ---- Life ---- */
@@ -231,18 +220,10 @@ static void store_sync_start_mirror(struct store_sync *sync, const struct store_
 static struct store_sync *sync_new(const struct store_sync_config *config)
 {
     struct store_sync *sync = xcalloc(1, sizeof(*sync));
-    sync->loop = config->loop;
-    sync->publisher = config->publisher;
-    sync->on_ready = config->on_ready;
-    sync->data = config->data;
-    sync->followed = config->followed;
-    sync->skips_wildcards = config->skips_wildcards;
+    sync->config = *config;
     sync->prefix = key_prefix(config->path_prefix);
     sync->config_key = xasprintf("%sconfig", sync->prefix);
-    sync->on_config = config->on_config;
-    sync->on_completeness = config->on_completeness;
     sync->main_domain = config->domains[0];
-    sync->requires_store_key = config->requires_store_key;
     sync->gone = config->wants_gone ? gone_names_new() : NULL;
     sync->marks = config->wants_marks ? revision_marks_new() : NULL;
     buf_init(&sync->seen_id, SEEN_ID_MAX);
@@ -256,18 +237,21 @@ struct store_sync *store_sync_start(const struct store_sync_config *config)
 {
     struct store_sync *sync = sync_new(config);
     store_sync_join_outage(sync);
-    bool is_loaded = open_saved_parts(sync, config);
+    bool is_loaded = open_saved_parts(sync);
     if (!is_loaded) {
-        open_parts(sync, config, store_writer_new());
+        open_parts(sync, store_writer_new());
     }
     store_keys_set_domains(sync->keys, config->domains, config->domain_count);
-    start_stubs(sync, config);
-    start_overrides(sync, config);
-    start_clients(sync, config, is_loaded);
-    store_sync_start_mirror(sync, config, saved_section(config, is_loaded, SNAPSHOT_MIRROR));
+    start_stubs(sync);
+    sync->overrides = override_index_new();
+    set_overrides(sync, config->domains, config->domain_count);
+    start_clients(sync, is_loaded);
+    store_sync_start_mirror(sync, saved_section(config, is_loaded, SNAPSHOT_MIRROR));
     if (is_loaded) {
         store_sync_begin_loaded(sync, &config->start->header);
     }
+    sync->config.domains = NULL; /* borrowed, as the snapshot */
+    sync->config.start = NULL;
     return sync;
 }
 
@@ -277,14 +261,14 @@ void store_sync_stop(struct store_sync *sync)
         return;
     }
     etcd_mirror_stop(sync->mirror);
-    ev_timer_stop(sync->loop, &sync->reclaim);
-    ev_timer_stop(sync->loop, &sync->trim);
-    ev_timer_stop(sync->loop, &sync->seen);
+    ev_timer_stop(sync->config.loop, &sync->reclaim);
+    ev_timer_stop(sync->config.loop, &sync->trim);
+    ev_timer_stop(sync->config.loop, &sync->seen);
     stub_keys_free(sync->stubs);
     clients_free(sync->clients);
     override_index_free(sync->overrides);
     close_parts(sync);
-    if (sync->followed) {
+    if (sync->config.followed) {
         outage_leave(&sync->leases_asked);
     }
     buf_fini(&sync->seen_id);
@@ -315,7 +299,7 @@ const struct store_keys *store_sync_keys(const struct store_sync *sync)
 void store_sync_set_domains(struct store_sync *sync, const struct dname *domains, size_t count,
                             bool requires_store_key)
 {
-    sync->requires_store_key = requires_store_key;
+    sync->config.requires_store_key = requires_store_key;
     store_keys_require(sync->keys, requires_store_key);
     store_keys_set_domains(sync->keys, domains, count);
     store_sync_keys_changed(sync);
@@ -336,15 +320,15 @@ size_t store_sync_domains(const struct store_sync *sync, struct dname ret_domain
 void store_sync_set_stubs(struct store_sync *sync, bool wants_stubs)
 {
     struct dname domains[ENGINE_ZONES_MAX];
-    sync->wants_stubs = wants_stubs;
+    sync->config.wants_stubs = wants_stubs;
     set_stubs(sync, domains, store_sync_domains(sync, domains));
 }
 
 void store_sync_set_clients(struct store_sync *sync, enum client_want wants, bool wants_topology)
 {
     struct dname domains[ENGINE_ZONES_MAX];
-    sync->wants_clients = wants;
-    sync->wants_topology = wants_topology;
+    sync->config.wants_clients = wants;
+    sync->config.wants_topology = wants_topology;
     set_clients(sync, domains, store_sync_domains(sync, domains));
     store_sync_become_ready(sync); /* it may wait for them no more */
 }
@@ -352,8 +336,8 @@ void store_sync_set_clients(struct store_sync *sync, enum client_want wants, boo
 void store_sync_set_overrides(struct store_sync *sync, bool wants_overrides, uint32_t ttl_s)
 {
     struct dname domains[ENGINE_ZONES_MAX];
-    sync->wants_overrides = wants_overrides;
-    sync->override_ttl_s = ttl_s;
+    sync->config.wants_overrides = wants_overrides;
+    sync->config.override_ttl_s = ttl_s;
     set_overrides(sync, domains, store_sync_domains(sync, domains));
 }
 
@@ -364,12 +348,12 @@ bool store_sync_knows_clients(const struct store_sync *sync, const struct dname 
 
 bool store_sync_awaits_clients(const struct store_sync *sync)
 {
-    return sync->wants_clients == CLIENTS_FOR_ANSWERS && !clients_are_settled(sync->clients);
+    return sync->config.wants_clients == CLIENTS_FOR_ANSWERS && !clients_are_settled(sync->clients);
 }
 
 bool store_sync_explain_client_keys(const struct store_sync *sync, struct buf *out)
 {
-    return sync->wants_clients == CLIENTS_FOR_ANSWERS &&
+    return sync->config.wants_clients == CLIENTS_FOR_ANSWERS &&
            clients_explain_trouble(sync->clients, out);
 }
 

@@ -43,8 +43,8 @@ void store_sync_on_full_begin(void *data, const struct etcd_mirror_read *read)
 
 void store_sync_reclaim(struct store_sync *sync)
 {
-    if (publisher_reclaim(sync->publisher)) {
-        ev_timer_again(sync->loop, &sync->reclaim);
+    if (publisher_reclaim(sync->config.publisher)) {
+        ev_timer_again(sync->config.loop, &sync->reclaim);
     }
 }
 
@@ -53,9 +53,9 @@ void store_sync_reclaim(struct store_sync *sync)
 void store_sync_on_clients_known(void *data)
 {
     struct store_sync *sync = data;
-    ev_timer_again(sync->loop, &sync->trim);
-    if (sync->on_completeness) {
-        sync->on_completeness(sync->data);
+    ev_timer_again(sync->config.loop, &sync->trim);
+    if (sync->config.on_completeness) {
+        sync->config.on_completeness(sync->config.data);
     }
     store_sync_become_ready(sync);
 }
@@ -70,19 +70,19 @@ void store_sync_on_clients_changed(void *data)
 
 void store_sync_see(struct store_sync *sync)
 {
-    recent_changes_see(&sync->recent, publisher_seen(sync->publisher));
+    recent_changes_see(&sync->recent, publisher_seen(sync->config.publisher));
     if (sync->recent.waiting == 0) {
-        ev_timer_stop(sync->loop, &sync->seen);
+        ev_timer_stop(sync->config.loop, &sync->seen);
     } else if (!ev_is_active(&sync->seen)) {
-        ev_timer_again(sync->loop, &sync->seen);
+        ev_timer_again(sync->config.loop, &sync->seen);
     }
 }
 
 static void store_sync_commit_publish(struct store_sync *sync, const struct store *store,
                                       struct store_garbage *garbage)
 {
-    publisher_publish(sync->publisher, store, garbage);
-    recent_changes_publish(&sync->recent, publisher_epoch(sync->publisher));
+    publisher_publish(sync->config.publisher, store, garbage);
+    recent_changes_publish(&sync->recent, publisher_epoch(sync->config.publisher));
     store_sync_see(sync);
     sync->published = store;
     if (sync->stubs) {
@@ -124,7 +124,7 @@ void store_sync_publish(struct store_sync *sync, int64_t revision)
     if (store != sync->published) {
         store_sync_commit_publish(sync, store, garbage);
         if (of_overrides) {
-            publisher_retire(sync->publisher, of_overrides, free_garbage);
+            publisher_retire(sync->config.publisher, of_overrides, free_garbage);
         }
     } else if (sync->stubs) {
         stub_keys_follow(sync->stubs, store); /* keys whose values are no records */
@@ -149,11 +149,11 @@ void store_sync_on_ttls_changed(void *data)
 
 void store_sync_become_ready(struct store_sync *sync)
 {
-    bool is_awaited = sync->requires_store_key && store_keys_is_any_missing(sync->keys);
+    bool is_awaited = sync->config.requires_store_key && store_keys_is_any_missing(sync->keys);
     if (sync->has_content && !sync->is_ready && !is_awaited && !store_sync_awaits_clients(sync)) {
         sync->is_ready = true;
-        if (sync->on_ready) {
-            sync->on_ready(sync->data);
+        if (sync->config.on_ready) {
+            sync->config.on_ready(sync->config.data);
         }
     }
 }
@@ -161,8 +161,8 @@ void store_sync_become_ready(struct store_sync *sync)
 void store_sync_settle(struct store_sync *sync, bool only_worse)
 {
     bool is_holding_old = etcd_mirror_counts(sync->mirror).is_holding_old;
-    if (store_keys_settle(sync->keys, is_holding_old, only_worse) && sync->on_completeness) {
-        sync->on_completeness(sync->data);
+    if (store_keys_settle(sync->keys, is_holding_old, only_worse) && sync->config.on_completeness) {
+        sync->config.on_completeness(sync->config.data);
     }
 }
 
@@ -224,7 +224,7 @@ static void log_read(const struct store_sync *sync)
 static void on_full_commit(struct store_sync *sync)
 {
     lease_table_release(sync->leases);
-    ev_timer_again(sync->loop, &sync->trim);
+    ev_timer_again(sync->config.loop, &sync->trim);
     sync->counts.reads++;
     log_read(sync);
     sync->has_read = sync->has_content = true;
@@ -255,9 +255,9 @@ void store_sync_on_commit(void *data, int64_t revision, bool full)
         broken_end_read(sync->broken);
         config_value_end_read(&sync->document);
     }
-    if (config_value_take_change(&sync->document, &document) && sync->on_config) {
+    if (config_value_take_change(&sync->document, &document) && sync->config.on_config) {
         zone_changes_note_all(&sync->zones, revision);
-        sync->on_config(sync->data, document);
+        sync->config.on_config(sync->config.data, document);
     }
     if (full) {
         store_sync_settle(sync, true);
@@ -280,10 +280,10 @@ void store_sync_on_state(void *data, const struct err *err)
     if (err) {
         store_sync_lose(sync);
     }
-    if (sync->followed && err) {
-        outage_away(sync->followed, err);
-    } else if (sync->followed) {
-        outage_back(sync->followed);
+    if (sync->config.followed && err) {
+        outage_away(sync->config.followed, err);
+    } else if (sync->config.followed) {
+        outage_back(sync->config.followed);
     }
 }
 
@@ -293,7 +293,7 @@ void store_sync_on_caught_up(void *data)
     store_sync_hear(sync);
     if (sync->is_from_snapshot && !sync->has_read) {
         domain_check(&sync->domain_check, sync->published, sync->keys);
-        ev_timer_again(sync->loop, &sync->trim);
+        ev_timer_again(sync->config.loop, &sync->trim);
     }
     if (sync->is_from_snapshot && !etcd_mirror_counts(sync->mirror).is_holding_old) {
         lease_table_confirm(sync->leases);

@@ -68,31 +68,20 @@ struct heard {
 };
 
 struct store_sync {
-    struct ev_loop *loop;
-    struct publisher *publisher;
-    void (*on_ready)(void *data);
-    void *data;
-    struct outage_source *followed; /* NULL: not reported */
-    bool skips_wildcards;
+    struct store_sync_config config; /* what may change is as set last; the domains are in `keys` */
 
     struct etcd_mirror *mirror;
     struct store_writer *writer;
     struct lease_table *leases;
-    struct outage_source leases_asked; /* joined if `followed` is set */
+    struct outage_source leases_asked; /* joined if config.followed is set */
     struct broken_table *broken;
     struct stub_keys *stubs; /* NULL: not wanted */
-    bool wants_stubs;
     struct clients *clients;
-    enum client_want wants_clients;
-    bool wants_topology;
     struct override_index *overrides;
-    bool wants_overrides;
-    uint32_t override_ttl_s;
     bool is_committing;   /* a version is about to be published */
     uint64_t lease_moves; /* as of the last version */
     struct store_keys *keys;
     struct dname main_domain; /* whose store key the mirror follows */
-    bool requires_store_key;
     struct domain_check domain_check;
     struct zone_changes zones;
     struct recent_changes recent;
@@ -100,9 +89,7 @@ struct store_sync {
     struct revision_marks *marks; /* NULL: likewise */
     uint64_t data_set;            /* counts those that may be others */
     ev_timer seen; /* runs while threads are inside a version older than the newest */
-    void (*on_completeness)(void *data);
     struct config_value document;
-    void (*on_config)(void *data, struct slice value);
     ev_timer reclaim; /* runs while garbage waits */
     ev_timer trim;    /* runs once after a full read or a start, when what they took is freed */
     char *prefix;     /* "/skydns/" */

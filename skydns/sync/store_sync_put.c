@@ -185,7 +185,7 @@ enum store_key store_sync_read_key(const struct store_sync *sync, const struct e
                 "not a DNS name: an empty label, a label over 63 bytes, or over 255 bytes in all");
         return STORE_KEY_NO_NAME;
     }
-    if (sync->skips_wildcards && store_sync_put_has_wildcard(kv->key, ret_name) &&
+    if (sync->config.skips_wildcards && store_sync_put_has_wildcard(kv->key, ret_name) &&
         is_of_ours(sync, ret_name)) {
         err_set(why, ERR_SYNTAX, "a label is `*`, and -schema=kubernetes has no wildcards");
         return STORE_KEY_NO_NAME;
