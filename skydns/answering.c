@@ -379,6 +379,8 @@ int answering_open(const struct options *options, struct publisher *publisher,
                    const struct passed_sockets *passed, struct answering **ret_answering,
                    struct err *err)
 {
+    static int (*const parts[])(struct answering * a, struct err * err) = {
+        open_transfers, open_resolver, open_plain_tcp, open_streams, open_lanes};
     struct answering *a = xcalloc(1, sizeof(*a));
     a->passed = passed;
     a->options = *options;
@@ -400,19 +402,9 @@ int answering_open(const struct options *options, struct publisher *publisher,
         a->lane_count = (unsigned)a->sockets.udp_count * a->options.workers;
         share_descriptors(a);
         answering_open_clients(a);
-        r = open_transfers(a, err);
     }
-    if (r == 0) {
-        r = open_resolver(a, err);
-    }
-    if (r == 0) {
-        r = open_plain_tcp(a, err);
-    }
-    if (r == 0) {
-        r = open_streams(a, err);
-    }
-    if (r == 0) {
-        r = open_lanes(a, err);
+    for (size_t i = 0; i < ARRAY_LEN(parts) && r == 0; i++) {
+        r = parts[i](a, err);
     }
     a->passed = NULL;
     if (r < 0) {
