@@ -58,65 +58,63 @@ static void metrics_external_write_cache(struct metrics_page *page, const struct
                     counter_get(&counts->evictions));
 }
 
-static unsigned dead_in(const struct forward_zone *zone, const struct resolver *resolver)
+static unsigned servers_of(const struct forward_zone *zone,
+                           const struct upstream_states *states UNUSED)
 {
-    struct upstream_states states = {0}; /* not asked yet */
-    (void)resolver_zone_state(resolver, zone->serial, &states);
-    return (unsigned)__builtin_popcount(states.dead | states.looping);
+    return (unsigned)zone->server_count;
 }
 
-static unsigned plain_in(const struct forward_zone *zone, const struct resolver *resolver)
+static unsigned dead_in(const struct forward_zone *zone UNUSED,
+                        const struct upstream_states *states)
 {
-    struct upstream_states states = {0}; /* not asked yet */
+    return (unsigned)__builtin_popcount(states->dead | states->looping);
+}
+
+static unsigned plain_in(const struct forward_zone *zone, const struct upstream_states *states)
+{
     const uint32_t now_s = upstreams_now_s();
     unsigned count = 0;
-    (void)resolver_zone_state(resolver, zone->serial, &states);
     for (size_t i = 0; i < zone->server_count; i++) {
-        count += states.plain_until_s[i] > now_s;
+        count += states->plain_until_s[i] > now_s;
     }
     return count;
 }
 
-/* Writes at most ZONE_TABLE_MAX zones and the root. */
-static void write_plain(struct metrics_page *page, const struct zone_table *table,
-                        const struct resolver *resolver)
+static void write_zones(struct metrics_page *page, const struct resolver *resolver,
+                        const struct forward_zone *zones, size_t count,
+                        unsigned (*value_of)(const struct forward_zone *zone,
+                                             const struct upstream_states *states))
 {
-    char text[DNAME_TEXT_MAX];
+    for (size_t i = 0; i < count; i++) {
+        char text[DNAME_TEXT_MAX];
+        struct upstream_states states = {0};
+        (void)resolver_zone_state(resolver, zones[i].serial, &states); /* else: not asked yet */
+        metrics_sample(page, METRIC_LABELS({"zone", dname_to_text(&zones[i].name, text)}),
+                       value_of(&zones[i], &states));
+    }
+}
+
+/* Writes at most ZONE_TABLE_MAX zones, and the root, which is no stub zone and comes first. */
+static void write_upstreams_of_zones(struct metrics_page *page, const struct zone_table *table,
+                                     const struct resolver *resolver)
+{
     size_t count = 0;
     const struct forward_zone *zones = table ? zone_table_items(table, &count) : NULL;
     metrics_family(
         page, METRIC_GAUGE, "nameservers_without_edns",
         "Upstreams of a zone that get queries without EDNS, because they drop queries with it.");
-    for (size_t i = 0; i < count; i++) {
-        metrics_sample(page, METRIC_LABELS({"zone", dname_to_text(&zones[i].name, text)}),
-                       plain_in(&zones[i], resolver));
-    }
-}
-
-/* Writes at most ZONE_TABLE_MAX zones. */
-static void write_stubs(struct metrics_page *page, const struct zone_table *table,
-                        const struct resolver *resolver)
-{
-    char text[DNAME_TEXT_MAX];
-    size_t count = 0;
-    const struct forward_zone *zones = table ? zone_table_items(table, &count) : NULL;
+    write_zones(page, resolver, zones, count, plain_in);
     metrics_gauge(page, "stub_zones", "Zones with upstreams of their own.",
-                  count ? (double)(count - 1) : 0); /* without the root */
+                  count ? (double)(count - 1) : 0);
     if (count < 2) {
         return;
     }
     metrics_family(page, METRIC_GAUGE, "stub_nameservers",
                    "Upstreams of a stub zone that can be used.");
-    for (size_t i = 1; i < count; i++) {
-        metrics_sample(page, METRIC_LABELS({"zone", dname_to_text(&zones[i].name, text)}),
-                       zones[i].server_count);
-    }
+    write_zones(page, resolver, zones + 1, count - 1, servers_of);
     metrics_family(page, METRIC_GAUGE, "stub_nameservers_dead",
                    "Of these, those that do not respond or lead back here.");
-    for (size_t i = 1; i < count; i++) {
-        metrics_sample(page, METRIC_LABELS({"zone", dname_to_text(&zones[i].name, text)}),
-                       dead_in(&zones[i], resolver));
-    }
+    write_zones(page, resolver, zones + 1, count - 1, dead_in);
 }
 
 /* ---- Nameservers ---- */
@@ -194,8 +192,7 @@ uint64_t metrics_external_write(struct metrics_page *page, const struct engine_c
         cache_tally_sum(config->cache_tally, &counts);
     }
     metrics_external_write_cache(page, config->cache, &counts);
-    write_plain(page, config->zones_of_others, resolver);
-    write_stubs(page, config->zones_of_others, resolver);
+    write_upstreams_of_zones(page, config->zones_of_others, resolver);
     if (figure_count(resolver_counts(resolver)->upstreams) > 0) {
         write_upstream_counts(page, resolver_counts(resolver)->upstreams);
         write_upstream_seconds(page, resolver_counts(resolver)->upstreams);
