@@ -2,9 +2,8 @@
  * encoder sees that it does not hold all.
  *
  * With rotation the pick begins at a random address, so that each has its turn; if only near ones
- * are picked, at a random near one. The fast path and
- * the slow path share it and so pick alike. One per engine and path, on that engine's thread. It
- * allocates nothing. */
+ * are picked, at a random near one. The fast path and the slow path share it, so they pick alike.
+ * One per engine and path, on that engine's thread. It allocates nothing. */
 #ifndef SKYDNS_ANSWER_ADDRESS_PICK_H
 #define SKYDNS_ANSWER_ADDRESS_PICK_H
 

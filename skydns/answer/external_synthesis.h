@@ -18,7 +18,7 @@
  * upstream's denial of AAAA has no TTL (RFC 6147 5.1.7). */
 enum { SYNTHESIS_DENIAL_TTL_S = 300, SYNTHESIS_TTL_MAX_S = 600 };
 
-/* Whether -no-aaaa answers for the name's AAAA. */
+/* Returns whether -no-aaaa answers for the name's AAAA. */
 static inline bool synthesis_denies_aaaa(const struct engine_config *config,
                                          const struct dname *name)
 {
@@ -48,7 +48,8 @@ enum synthesis_worth synthesis_worth_of(const struct engine_config *config,
 bool synthesis_excludes(const struct dns64_settings *dns64, struct slice ipv6);
 
 /* Maps an IPv4 address to an IPv6 one. Returns false for a non-global address under 64:ff9b::/96,
- * which may have none (RFC 6052 3.1). Those by which clients find the prefix have (RFC 7050). */
+ * which may have none (RFC 6052 3.1). The addresses by which clients find the prefix have one (RFC
+ * 7050). */
 bool synthesis_map(const struct dns64_settings *dns64, struct slice ipv4,
                    uint8_t ret_ipv6[16]) MUST_CHECK;
 

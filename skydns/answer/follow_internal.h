@@ -5,7 +5,7 @@
 
 #include "skydns/answer/follow.h"
 
-/* Made addresses of one answer; what exceeds these is cut. */
+/* Limits the synthesized addresses of one answer; further ones are cut. */
 enum { FOLLOW_MAPPED_BYTES = 16, FOLLOW_MAPPED_MAX = RR_LIST_MAX * FOLLOW_MAPPED_BYTES };
 
 /* The CNAMEs on the way to addresses. They are added to the answer once an address is found. A flat

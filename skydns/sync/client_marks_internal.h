@@ -62,9 +62,9 @@ struct client_marks_config {
     struct broken_table *broken; /* borrowed */
     struct client_index *index;  /* borrowed; gets the addresses and client records of
                                   * known domains */
-    /* Bytes that client_marks_save appended in an earlier process, checked; borrowed until
-     * the first client_marks_set_domains. Hold the domains of the first client_marks_set_domains.
-     * Nothing of them is told before etcd has confirmed it, or said otherwise. */
+    /* Bytes that client_marks_save appended in an earlier process, checked; borrowed until the
+     * first client_marks_set_domains, which restores its domains from them. What they say is not
+     * told before etcd has confirmed or corrected it. */
     struct slice saved;
     struct slice saved_records;  /* likewise, of client_marks_save_records; */
     struct slice saved_topology; /* and of client_marks_save_topology: these count at once */
@@ -84,13 +84,13 @@ void client_marks_free(struct client_marks *marks); /* NULL is fine; tells nothi
 bool client_marks_save(const struct client_marks *marks, struct buf *out) MUST_CHECK;
 
 /* Appends the client records that were told last; nothing if there are none, or they exceed the
- * buffer's limit: etcd has them all. A domain whose records are not known is saved so. */
+ * buffer's limit: etcd has them all. A domain with unknown records is saved as unknown. */
 void client_marks_save_records(const struct client_marks *marks, struct buf *out);
 
 /* Does the same for topology keys. */
 void client_marks_save_topology(const struct client_marks *marks, struct buf *out);
 
-/* Sets whether topology keys are read; not at first. What they showed goes when they are not. */
+/* Sets whether topology keys are read; not at first. Turning it off removes what they showed. */
 void client_marks_set_topology(struct client_marks *marks, bool wants_topology);
 
 /* Sets the domains in force, at most ENGINE_ZONES_MAX; those that stay lose nothing. Calls
@@ -102,19 +102,18 @@ void client_marks_set_domains(struct client_marks *marks, const struct dname *do
  * records are known, or etcd denies reading those. */
 bool client_marks_is_known(const struct client_marks *marks, const struct dname *domain);
 
-/* Returns true if it is known which of the domain's namespaces others may see: until then, a name
- * that is hidden may be one to show. */
+/* Returns true if it is known which of the domain's namespaces others may see: before that, a
+ * hidden name may turn out to be visible. */
 bool client_marks_are_lists_known(const struct client_marks *marks, const struct dname *domain);
 
-/* Sets whether nothing depends on the keys but figures: a denial is no warning then. */
+/* Sets whether only metrics depend on the keys: then a denial is no warning. */
 void client_marks_set_optional(struct client_marks *marks, bool is_optional);
 
 /* Returns true if, for every domain, etcd or a snapshot has told what there is, or etcd denies
  * reading it. */
 bool client_marks_are_settled(const struct client_marks *marks);
 
-/* Sets the addresses and client records of the known domains in the index, which has none of them.
- */
+/* Puts the addresses and client records of the known domains into the index, which has none. */
 void client_marks_show(const struct client_marks *marks);
 
 /* Remembers its broken keys again, after a full read of the records made the table forget them. */
@@ -130,13 +129,17 @@ bool client_marks_read_address(struct slice value, struct ip *ret_ip) MUST_CHECK
 /* ---- clients.c: called in this order when a commit, a denial, or the end of a domain has changed
  * something ---- */
 
-void clients_on_known(struct clients *clients); /* client_marks_is_known of a domain */
+/* Notes that client_marks_is_known of a domain has changed. */
+void clients_on_known(struct clients *clients);
 
 /* Receives the lists of all domains, in no order; a namespace has one in each. */
 void clients_on_visible(const struct clients *clients, const struct visible_namespace *listed,
                         size_t count);
-void clients_on_lists_known(
-    const struct clients *clients);             /* client_marks_are_lists_known of one */
-void clients_on_ended(struct clients *clients); /* all has been told */
+
+/* Notes that client_marks_are_lists_known of a domain has changed. */
+void clients_on_lists_known(const struct clients *clients);
+
+/* Ends the calls about this change. */
+void clients_on_ended(struct clients *clients);
 
 #endif

@@ -54,13 +54,13 @@ void client_pods_note(struct client_pods *pods, const struct dname *name);
 /* Makes the next version's pods be read in full. */
 void client_pods_read_again(struct client_pods *pods);
 
-/* Returns true if all pods must be read: client_pods_follow would not do. */
+/* Returns true if all pods must be read: client_pods_follow would not be enough. */
 bool client_pods_is_to_read(const struct client_pods *pods);
 
 /* Follows a version. Call before it is published, so that the one before is still whole. */
 void client_pods_follow(struct client_pods *pods, const struct store *store);
 
-/* Adds all pods of the version to the index, which has none. Names noted stay so. */
+/* Adds all pods of the version to the index, which has none. Noted names stay noted. */
 void client_pods_read(struct client_pods *pods, const struct store *store);
 
 #endif

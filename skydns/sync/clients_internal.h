@@ -54,8 +54,8 @@ struct clients_config {
 struct clients *clients_new(const struct clients_config *config);
 void clients_free(struct clients *clients); /* no reader is left; NULL is fine */
 
-/* Sets whether nothing depends on clients but figures: that etcd denies reading their keys is no
- * warning then. Before clients_set. */
+/* Sets whether only metrics depend on clients: then it is no warning that etcd denies reading their
+ * keys. Before clients_set. */
 void clients_set_optional(struct clients *clients, bool is_optional);
 
 /* Sets whether the zones of headless Services' addresses are wanted, too. Before clients_set. */

@@ -39,7 +39,7 @@ struct lease {
 
     bool is_known;
     bool is_saved;   /* known from a snapshot: etcd has not answered yet */
-    bool is_gone;    /* says etcd's last answer */
+    bool is_gone;    /* according to etcd's last answer */
     bool has_failed; /* the last question failed */
     int64_t granted_ms;
     int64_t expires_ms; /* at the earliest */

@@ -63,8 +63,8 @@ struct store_sync_config {
      * sections read during the call, and both are published before store_sync_start returns.
      * on_stubs, on_visible, on_completeness and on_ready may be called from inside it; the caller
      * applies the document's value before. Then etcd is asked only for what has changed since, if
-     * it is the same store. NULL: etcd tells all. So too if the sections do not fit the records:
-     * store_sync_is_from_snapshot tells that, and the caller logs it. */
+     * it is the same store. NULL: etcd tells all. The same if the sections do not fit the records:
+     * store_sync_is_from_snapshot is then false, and the caller logs it. */
     struct snapshot_content *start;
 
     /* Learns whether etcd is followed; already joined; borrowed. Failures of leases join its
