@@ -95,7 +95,7 @@ static void on_signal(struct ev_loop *loop, ev_signal *watcher, int revents UNUS
     }
 }
 
-static void skydns_on_hangup(struct ev_loop *loop UNUSED, ev_signal *watcher, int revents UNUSED)
+static void program_on_hangup(struct ev_loop *loop UNUSED, ev_signal *watcher, int revents UNUSED)
 {
     const struct program *p = watcher->data;
     certificate_reload(p->certificate);
@@ -105,8 +105,8 @@ static void skydns_on_hangup(struct ev_loop *loop UNUSED, ev_signal *watcher, in
     }
 }
 
-static void skydns_watch_signal(struct program *p, ev_signal *watcher,
-                                void (*cb)(struct ev_loop *, ev_signal *, int), int number)
+static void program_watch_signal(struct program *p, ev_signal *watcher,
+                                 void (*cb)(struct ev_loop *, ev_signal *, int), int number)
 {
     ev_signal_init(watcher, cb, number);
     watcher->data = p;
@@ -115,7 +115,7 @@ static void skydns_watch_signal(struct program *p, ev_signal *watcher,
 
 void program_watch_signals(struct program *p)
 {
-    skydns_watch_signal(p, &p->on_term, on_signal, SIGTERM);
-    skydns_watch_signal(p, &p->on_int, on_signal, SIGINT);
-    skydns_watch_signal(p, &p->on_hup, skydns_on_hangup, SIGHUP);
+    program_watch_signal(p, &p->on_term, on_signal, SIGTERM);
+    program_watch_signal(p, &p->on_int, on_signal, SIGINT);
+    program_watch_signal(p, &p->on_hup, program_on_hangup, SIGHUP);
 }

@@ -23,7 +23,7 @@ void follow_init(struct follow *follow, const struct answer_input *in)
 
 void follow_fini(struct follow *follow)
 {
-    skydns_lookup_free(follow->lookup);
+    lookup_free(follow->lookup);
     free(follow->pick);
     cached_targets_fini(follow->cached);
     free(follow->cached);

@@ -23,7 +23,7 @@ struct lookup *lookup_new(size_t capacity)
     return l;
 }
 
-void skydns_lookup_free(struct lookup *lookup)
+void lookup_free(struct lookup *lookup)
 {
     if (!lookup) {
         return;

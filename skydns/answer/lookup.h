@@ -50,7 +50,7 @@ struct near;
 
 /* Reserves room for `capacity` records, and grows when needed. */
 struct lookup *lookup_new(size_t capacity);
-void skydns_lookup_free(struct lookup *lookup);
+void lookup_free(struct lookup *lookup);
 
 /* Starts an answer: releases all lookups. */
 void lookup_start(struct lookup *lookup);

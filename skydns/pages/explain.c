@@ -30,7 +30,7 @@ void explainer_free(struct explainer *explainer)
     }
     answer_free(explainer->answer);
     answer_free(explainer->probe);
-    skydns_lookup_free(explainer->lookup);
+    lookup_free(explainer->lookup);
     free(explainer);
 }
 

@@ -91,11 +91,11 @@ static void take_samples(struct live *live)
     }
 }
 
-static void skydns_live_build(void *data, struct buf *line)
+static void live_build(void *data, struct buf *line)
 {
     struct live *live = data;
     take_samples(live);
-    skydns_live_figures_write(live->sources, &live->top, line);
+    live_figures_write(live->sources, &live->top, line);
 }
 
 static void on_watched(void *data, bool is_watched)
@@ -113,7 +113,7 @@ struct live *live_new(struct ev_loop *loop, const struct metrics_sources *source
     struct live *live = xcalloc(1, sizeof(*live));
     live->sources = sources;
     live->events = http_events_new(&(struct http_events_config){
-        .loop = loop, .build = skydns_live_build, .watched = on_watched, .data = live});
+        .loop = loop, .build = live_build, .watched = on_watched, .data = live});
     return live;
 }
 
@@ -146,7 +146,7 @@ static void write_domains(const struct metrics_sources *all, struct buf *out)
     buf_append_char(out, ']');
 }
 
-static void skydns_live_write_program(const struct metrics_sources *all, struct buf *out)
+static void live_write_program(const struct metrics_sources *all, struct buf *out)
 {
     CLEANUP_BUF struct buf reason = buf_of(REASON_MAX);
     bool is_unready = readiness_explain(all, false, &reason);
@@ -222,7 +222,7 @@ static void write_latency(const struct query_traffic *traffic, struct buf *out)
 
 /* ---- Other domains ---- */
 
-static void skydns_live_write_cache(const struct engine_config *config, struct buf *out)
+static void live_write_cache(const struct engine_config *config, struct buf *out)
 {
     struct cache_counts counts = {0};
     if (!config->cache) {
@@ -319,8 +319,8 @@ static void write_nameservers(const struct metrics_sources *all, const struct en
 
 /* ---- Records ---- */
 
-static void skydns_live_write_etcd(const struct metrics_sources *all,
-                                   const struct store_sync_counts *store, struct buf *out)
+static void live_write_etcd(const struct metrics_sources *all,
+                            const struct store_sync_counts *store, struct buf *out)
 {
     const struct outage_source *followed = all->followed;
     int64_t away_ms = followed->is_away ? clock_monotonic_ms() - followed->since_ms : 0;
@@ -338,20 +338,20 @@ static void skydns_live_write_etcd(const struct metrics_sources *all,
     json_text_number_field(out, "unusable", store->broken);
 }
 
-void skydns_live_figures_write(const struct metrics_sources *sources, const struct top_names *top,
-                               struct buf *out)
+void live_figures_write(const struct metrics_sources *sources, const struct top_names *top,
+                        struct buf *out)
 {
     struct query_traffic traffic;
     const struct engine_config *config = publisher_newest_config(sources->publisher);
     const struct store_sync_counts store = store_sync_counts(sources->sync);
     metrics_sum_traffic(sources, &traffic);
     buf_append_char(out, '{');
-    skydns_live_write_program(sources, out);
+    live_write_program(sources, out);
     write_queries(&traffic, out);
     write_latency(&traffic, out);
-    skydns_live_write_cache(config, out);
+    live_write_cache(config, out);
     write_nameservers(sources, config, out);
-    skydns_live_write_etcd(sources, &store, out);
+    live_write_etcd(sources, &store, out);
     top_names_write(top, out);
     change_page_list(sources->sync, LIVE_CHANGES_MAX, out);
     buf_append_char(out, '}');

@@ -26,7 +26,7 @@ enum { LIVE_NAMESERVERS_MAX = 64 };
 enum { LIVE_CHANGES_MAX = 20 }; /* a screen of them */
 
 /* Appends the JSON of one event of /live, one line without newline. */
-void skydns_live_figures_write(const struct metrics_sources *sources, const struct top_names *top,
-                               struct buf *out);
+void live_figures_write(const struct metrics_sources *sources, const struct top_names *top,
+                        struct buf *out);
 
 #endif

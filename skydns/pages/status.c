@@ -10,14 +10,14 @@
 #include "skydns/publish/publisher.h"
 #include "skydns/sync/store_sync.h"
 
-static void skydns_status_on_healthz(void *data UNUSED, const struct http_request *request UNUSED,
-                                     struct http_reply *reply)
+static void status_on_healthz(void *data UNUSED, const struct http_request *request UNUSED,
+                              struct http_reply *reply)
 {
     buf_append_str(&reply->body, "ok");
 }
 
-static void skydns_status_on_readiness(void *data, const struct http_request *request,
-                                       struct http_reply *reply)
+static void status_on_readiness(void *data, const struct http_request *request,
+                                struct http_reply *reply)
 {
     if (readiness_explain(data, http_request_arg(request, "strict") != NULL, &reply->body)) {
         reply->status = 503;
@@ -27,8 +27,8 @@ static void skydns_status_on_readiness(void *data, const struct http_request *re
     }
 }
 
-static void skydns_status_on_metrics(void *data, const struct http_request *request UNUSED,
-                                     struct http_reply *reply)
+static void status_on_metrics(void *data, const struct http_request *request UNUSED,
+                              struct http_reply *reply)
 {
     reply->content_type = metrics_content_type;
     skydns_metrics_table_write(data, &reply->body);
@@ -84,9 +84,9 @@ void status_explain(void *data, const struct http_request *request, struct http_
 
 void status_routes(struct metrics_sources *sources, struct http_route routes[STATUS_ROUTES])
 {
-    routes[0] = (struct http_route){"/healthz", skydns_status_on_healthz, sources};
-    routes[1] = (struct http_route){"/readiness", skydns_status_on_readiness, sources};
-    routes[2] = (struct http_route){"/metrics", skydns_status_on_metrics, sources};
+    routes[0] = (struct http_route){"/healthz", status_on_healthz, sources};
+    routes[1] = (struct http_route){"/readiness", status_on_readiness, sources};
+    routes[2] = (struct http_route){"/metrics", status_on_metrics, sources};
     routes[3] = (struct http_route){"/cache", on_cache, sources};
     routes[4] = (struct http_route){"/search", on_search, sources};
     routes[5] = (struct http_route){"/clients", on_clients, sources};
@@ -95,5 +95,5 @@ void status_routes(struct metrics_sources *sources, struct http_route routes[STA
 
 struct http_route status_metrics_route(struct metrics_sources *sources, const char *path)
 {
-    return (struct http_route){path, skydns_status_on_metrics, sources};
+    return (struct http_route){path, status_on_metrics, sources};
 }

@@ -713,7 +713,7 @@ static json_t *figures_of(struct pages *p)
     json_error_t error;
     CLEANUP_BUF struct buf line = buf_of(256 * 1024);
     static const struct top_names top;
-    skydns_live_figures_write(&p->sources, &top, &line);
+    live_figures_write(&p->sources, &top, &line);
     assert_null(strchr(buf_cstr(&line), '\n'));
     json_t *figures = json_loads(buf_cstr(&line), JSON_REJECT_DUPLICATES, &error);
     assert_that(figures, "%s in %s", error.text, buf_cstr(&line));
