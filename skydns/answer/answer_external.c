@@ -236,8 +236,8 @@ static void answer_external_forward(struct answer *a, bool is_asked)
         a->follow.is_deferred = true;
         a->follow.deferral->kind = ENGINE_DEFER_FORWARD;
     } else if (has_recursion && is_too_short(a) && dname_label_count(&a->name) == 1) {
-        /* As dnsmasq's --domain-needed does. It is the last name of a search list: musl and Go do
-         * not take SERVFAIL for an answer to that. */
+        /* Does what dnsmasq's --domain-needed does. It is the last name of a search list: musl and
+         * Go do not take SERVFAIL for an answer to that. */
         answer_deny_external(a, DNS_RCODE_NXDOMAIN, a->config->settings.min_ttl_s);
     } else {
         a->plan.is_recursive = has_recursion;

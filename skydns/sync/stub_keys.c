@@ -89,8 +89,8 @@ static const struct place *stub_of(const struct stub_keys *keys, const struct dn
     return NULL;
 }
 
-/* Walk over broken keys, beside the version that is read. */
-struct broken_walk {
+/* Scan of broken keys, beside the version that is read. */
+struct broken_scan {
     struct stub_keys *keys;
     const struct store *store;
 };
@@ -99,15 +99,15 @@ struct broken_walk {
  * upstreams. */
 static bool visit_broken(void *data, const struct broken_key *key)
 {
-    const struct broken_walk *walk = data;
-    struct stub_keys *keys = walk->keys;
+    const struct broken_scan *scan = data;
+    struct stub_keys *keys = scan->keys;
     struct dname *name = &keys->broken[keys->broken_count];
     if (!record_key_to_name(keys->config.prefix, key->key, name)) {
         return true;
     }
     dname_lower(name);
     const struct place *stub = stub_of(keys, name);
-    if (!stub || store_find_record(walk->store, name)) {
+    if (!stub || store_find_record(scan->store, name)) {
         return true;
     }
     keys->broken_count++;
@@ -124,7 +124,7 @@ static int stub_keys_compare_keys(const void *a, const void *b)
 
 static void stub_keys_read_keys(struct stub_keys *keys, const struct store *store)
 {
-    struct broken_walk walk = {.keys = keys, .store = store};
+    struct broken_scan scan = {.keys = keys, .store = store};
     keys->key_count = keys->broken_count = 0;
     keys->is_cut = false;
     keys->keys = xcalloc(STUB_KEYS_MAX, sizeof(*keys->keys));
@@ -137,7 +137,7 @@ static void stub_keys_read_keys(struct stub_keys *keys, const struct store *stor
     }
     keys->broken = xcalloc(broken_count(keys->config.broken) + 1, sizeof(*keys->broken));
     if (!keys->is_cut) {
-        broken_each(keys->config.broken, visit_broken, &walk);
+        broken_each(keys->config.broken, visit_broken, &scan);
     }
     if (keys->is_cut) {
         log_warn("more keys of stub zones than are read", LOG_INT("read", STUB_KEYS_MAX));
@@ -160,11 +160,11 @@ static void stub_keys_refuse(struct stub_keys *keys, struct slice key, int64_t r
  * others. */
 static bool stub_keys_unmark(void *data, const struct broken_key *key)
 {
-    const struct broken_walk *walk = data;
-    struct stub_keys *keys = walk->keys;
+    const struct broken_scan *scan = data;
+    struct stub_keys *keys = scan->keys;
     struct dname name;
     if (record_key_to_name(keys->config.prefix, key->key, &name)) {
-        const struct store_record *record = store_find_record(walk->store, &name);
+        const struct store_record *record = store_find_record(scan->store, &name);
         if (record && record->host != STORE_HOST_BAD) {
             broken_del(keys->config.broken, key->key);
         }
@@ -370,8 +370,8 @@ static void stub_keys_read_all(struct stub_keys *keys, const struct store *store
     size_t count = 0;
     keys->host_count = 0;
     stub_keys_read_keys(keys, store);
-    struct broken_walk walk = {.keys = keys, .store = store};
-    broken_each(keys->told, stub_keys_unmark, &walk); /* what is not read any more is not broken */
+    struct broken_scan scan = {.keys = keys, .store = store};
+    broken_each(keys->told, stub_keys_unmark, &scan); /* what is not read any more is not broken */
     broken_begin_read(keys->told);
     struct forward_zone *zones = xcalloc(ZONE_TABLE_MAX, sizeof(*zones));
     if (keys->is_on) {
