@@ -6,6 +6,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "tests/support/from_text.h"
 #include "tests/support/unit_test.h"
 
 /* ---- The folder ---- */
@@ -45,13 +46,7 @@ const char *tls_folder_file(const struct tls_folder *folder, const char *name)
 
 void tls_folder_write(const struct tls_folder *folder, const char *name, const char *text)
 {
-    const char *path = tls_folder_file(folder, name);
-    const char *new_path = tls_folder_file(folder, "new");
-    FILE *file = fopen(new_path, "we");
-    assert_non_null(file);
-    assert_true(fputs(text, file) >= 0);
-    assert_int_equal(fclose(file), 0);
-    assert_int_equal(rename(new_path, path), 0);
+    replace_file_from(tls_folder_file(folder, name), text);
 }
 
 struct tls_server *tls_folder_server(const struct tls_folder *folder, const char *client_ca,

@@ -22,6 +22,7 @@
 #include "skydns/external/cache.h"
 #include "skydns/external/zone_table.h"
 #include "tests/bench/bench.h"
+#include "tests/support/from_text.h"
 #include "tests/support/skydns/fixture.h"
 #include "tests/support/skydns/response_bytes.h"
 
@@ -63,7 +64,7 @@ static void bench_search_paths_keep(struct cache *cache, const struct forward_zo
 {
     static const struct addr nameserver;
     static const struct cache_limits limits = {.ttl_max_s = TTL_S};
-    const struct cache_key key = {.name = fixture_name("www.example.com."),
+    const struct cache_key key = {.name = dname_from("www.example.com."),
                                   .type = DNS_TYPE_A,
                                   .qclass = DNS_CLASS_IN,
                                   .zone_serial = general->serial};
@@ -85,7 +86,7 @@ static void bench_search_paths_keep(struct cache *cache, const struct forward_zo
 
 static struct fixture *bench_search_paths_prepare(void)
 {
-    struct forward_zone root = {.name = fixture_name("."), .server_count = 1};
+    struct forward_zone root = {.name = dname_from("."), .server_count = 1};
     struct fixture *f = fixture_new(NULL, 0);
     struct engine_config *config = &f->config;
     const struct ip client = {.family_bytes = 4, .bytes = {10, 9, 0, 1}};

@@ -13,6 +13,7 @@
 #include "skydns/transfer/transfer_session_internal.h"
 #include "skydns/transfer/zone_diff_internal.h"
 #include "tests/bench/bench.h"
+#include "tests/support/from_text.h"
 #include "tests/support/skydns/fixture.h"
 #include "tests/support/skydns/services.h"
 
@@ -97,7 +98,7 @@ static void run_whole(const struct bench *b, const struct dname *apex, struct wh
 
 static double show_whole(const struct bench *b, const char *zone)
 {
-    const struct dname apex = fixture_name(zone);
+    const struct dname apex = dname_from(zone);
     struct whole whole = {.best_ms = 0};
     for (unsigned i = 0; i < ROUNDS; i++) {
         run_whole(b, &apex, &whole);
@@ -120,7 +121,7 @@ static void bench_transfer_count(void *data, bool is_added, struct slice bytes)
 /* Measures the difference after that many changes at once. */
 static double show_step(struct bench *b, unsigned changes)
 {
-    const struct dname apex = fixture_name("cluster.local.");
+    const struct dname apex = dname_from("cluster.local.");
     double best_ms = 0;
     size_t counts[2] = {0, 0};
     for (unsigned round = 0; round < ROUNDS; round++) {

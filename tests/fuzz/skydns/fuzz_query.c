@@ -11,6 +11,7 @@
 #include "skydns/external/hosts_table.h"
 #include "skydns/external/zone_table.h"
 #include "skydns/wire/query_parse.h"
+#include "tests/support/from_text.h"
 #include "tests/support/skydns/fixture.h"
 #include "tests/support/skydns/hosts_table_of.h"
 #include "tests/support/skydns/response_bytes.h"
@@ -56,7 +57,7 @@ static void query_keep(const char *text, uint32_t zone_serial)
     uint8_t wire[200];
     static const struct addr nameserver;
     const struct cache_limits limits = {3600, 3600 * 1000};
-    struct cache_key key = {.name = fixture_name(text),
+    struct cache_key key = {.name = dname_from(text),
                             .type = DNS_TYPE_A,
                             .qclass = DNS_CLASS_IN,
                             .zone_serial = zone_serial};
@@ -73,9 +74,9 @@ static void start_others(void)
 {
     const struct forward_zone zones[] = {
         {.name = {.len = 1}, .server_count = 1},
-        {.name = fixture_name("s.cluster.local."), .server_count = 1},
+        {.name = dname_from("s.cluster.local."), .server_count = 1},
     };
-    const struct hosts_entry entry = {.ip = {4, {192, 0, 2, 9}}, .name = fixture_name("h.test.")};
+    const struct hosts_entry entry = {.ip = {4, {192, 0, 2, 9}}, .name = dname_from("h.test.")};
     size_t count;
     others = zone_table_new(zones, 2, NULL);
     hosts = hosts_table_of(&entry, 1);
@@ -104,12 +105,12 @@ static void query_start(void)
     store = fixture->store;
     static const uint8_t address[4] = {192, 0, 2, 1};
     static struct buf packed;
-    struct dname alias = fixture_name("a.cluster.local.");
+    struct dname alias = dname_from("a.cluster.local.");
     buf_init(&packed, 1024);
     external_answer_put(&packed, DNS_TYPE_CNAME, 30, slice_of(alias.wire, alias.len));
     external_answer_put(&packed, DNS_TYPE_A, 30, slice_of(address, sizeof(address)));
     external = (struct external_answer){
-        .question = {.name = fixture_name("www.example.com."), .type = DNS_TYPE_A},
+        .question = {.name = dname_from("www.example.com."), .type = DNS_TYPE_A},
         .outcome = EXTERNAL_ANSWERED,
         .records = buf_slice(&packed),
     };

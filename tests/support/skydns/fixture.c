@@ -8,6 +8,7 @@
 #include "common/base/xalloc.h"
 #include "common/dns/record.h"
 #include "common/dns/record_json.h"
+#include "tests/support/from_text.h"
 #include "tests/support/skydns/owned.h"
 #include "tests/support/skydns/records.h"
 
@@ -15,15 +16,6 @@ static _Noreturn void fixture_die(const char *what, const char *which)
 {
     (void)fprintf(stderr, "fixture: %s: %s\n", what, which);
     abort();
-}
-
-struct dname fixture_name(const char *text)
-{
-    struct dname name;
-    if (!dname_from_text(slice_str(text), &name)) {
-        fixture_die("no name", text);
-    }
-    return name;
 }
 
 static void fixture_put_key(struct fixture *fixture, const struct fixture_key *key)
@@ -57,7 +49,7 @@ void fixture_put(struct fixture *fixture, const struct fixture_key *keys, size_t
 
 void fixture_domain(struct fixture *fixture, const char *text)
 {
-    struct dname domain = fixture_name(text);
+    struct dname domain = dname_from(text);
     if (!engine_config_add_domain(&fixture->config, &domain, NULL)) {
         fixture_die("too many domains", text);
     }
@@ -112,7 +104,7 @@ static void fixture_write_opt(struct writer *w, unsigned udp_size, const struct 
 enum engine_transport fixture_query(struct fixture *fixture, const char *question)
 {
     char *text = xstrdup(question), *rest = NULL;
-    struct dname name = fixture_name(strtok_r(text, " ", &rest));
+    struct dname name = dname_from(strtok_r(text, " ", &rest));
     uint16_t type = dns_text_type(strtok_r(NULL, " ", &rest)), qclass = 1, flags = 0x0100;
     unsigned udp_size = 0;
     struct options options = {0};

@@ -57,8 +57,6 @@ void fixture_put(struct fixture *fixture, const struct fixture_key *keys, size_t
 /* Adds a domain. */
 void fixture_domain(struct fixture *fixture, const char *text);
 
-struct dname fixture_name(const char *text);
-
 /* Builds the query: "NAME TYPE" and, in any order, `ch`, `nord`, `ad`, `cd`, `edns=SIZE`, `do`,
  * `tcp`, and with EDNS `subnet`, 10.1.2.0/24 as the client's, and `stub`, which says that a server
  * of stub zones forwards it. Returns the transport requested. */

@@ -2,6 +2,7 @@
 
 #include "common/dns/record_json.h"
 #include "common/etcd/etcd_lease.h"
+#include "tests/support/from_text.h"
 #include "tests/support/skydns/records.h"
 #include "tests/support/test_clock.h"
 #include "tests/support/unit_test.h"
@@ -56,8 +57,7 @@ int64_t leases_grant(int64_t ttl_s)
 
 struct dname leases_name(const char *text)
 {
-    struct dname name;
-    assert_true(dname_from_text(slice_str(text), &name));
+    struct dname name = dname_from(text);
     return name;
 }
 

@@ -1,6 +1,7 @@
 /* Sockets, workers and resolver as assembled by main(): queries over UDP and TCP at each address,
  * with scripted nameservers, with sockets as passed by systemd; failures and shutdown. Real threads
  * and sockets on loopback. */
+#include "tests/support/from_text.h"
 #include "tests/unit/skydns/answering_bed.h"
 
 #include <fcntl.h>
@@ -77,8 +78,7 @@ UNIT_TEST_ON(test_before_the_first_content, struct fixture *f)
 static struct message external_question(uint16_t id, const char *name_text)
 {
     struct message m;
-    struct dname name;
-    assert_true(dname_from_text(slice_str(name_text), &name));
+    struct dname name = dname_from(name_text);
     struct writer w = writer_of(m.wire, sizeof(m.wire));
     writer_u16(&w, id);
     writer_u16(&w, DNS_FLAG_RD);
@@ -115,8 +115,8 @@ static struct fake_nameserver open_nameserver(void)
 /* Replies NXDOMAIN to the query for this name; others (the resolver's own checks) get nothing. */
 static void say_nxdomain(const struct fake_nameserver *ns, const char *name_text)
 {
-    struct dname wanted, name;
-    assert_true(dname_from_text(slice_str(name_text), &wanted));
+    struct dname name;
+    struct dname wanted = dname_from(name_text);
     for (;;) {
         struct message m;
         struct addr from = {.len = sizeof(from.v6)};

@@ -1,5 +1,6 @@
 /* Limits of clients as assembled by main(), and what is logged and counted of them:
  * real threads and sockets on loopback, on which clients have addresses of their own. */
+#include "tests/support/from_text.h"
 #include "tests/unit/skydns/answering_bed.h"
 
 #include <unistd.h>
@@ -18,13 +19,6 @@ UNIT_TESTS_EACH(answering_setup, answering_teardown)
 UNIT_TESTS_ONCE(start_first_thread, NULL)
 UNIT_TESTS_HAVE_THREADS
 
-static struct ip limits_ip(const char *text)
-{
-    struct ip ip;
-    assert_true(ip_parse(slice_str(text), &ip));
-    return ip;
-}
-
 /* Opens it with the options as they are now, and starts. */
 static void limits_start(struct fixture *f)
 {
@@ -37,7 +31,7 @@ static void limits_start(struct fixture *f)
 static int limits_client(const struct fixture *f, const char *from_text, int type)
 {
     const struct timeval timeout = {.tv_sec = TIMEOUT_S};
-    const struct ip ip = limits_ip(from_text);
+    const struct ip ip = ip_from(from_text);
     const struct addr from = addr_of_ip(&ip, 0), *to = &f->options.addresses[0];
     int fd = socket(AF_INET, type | SOCK_CLOEXEC, 0);
     assert_true(fd >= 0);
@@ -87,7 +81,7 @@ static void limits_expect_answer(int udp, uint16_t id)
 static uint32_t limits_counted(const struct fixture *f, const char *ip_text,
                                enum client_count count)
 {
-    const struct ip ip = limits_ip(ip_text);
+    const struct ip ip = ip_from(ip_text);
     size_t threads;
     uint32_t sum = 0;
     struct client_counts *const *counts = answering_clients(f->answering, &threads);
@@ -111,7 +105,7 @@ UNIT_TEST_ON(test_who_may_query, struct fixture *f)
     struct log_capture capture;
     f->options.engine.is_restricted = true;
     f->options.engine.admitted_count = 1;
-    const struct ip admitted = limits_ip("127.0.0.2");
+    const struct ip admitted = ip_from("127.0.0.2");
     f->options.engine.admitted[0] = network_of(&admitted, 32);
     limits_start(f);
     int good = limits_client(f, "127.0.0.2", SOCK_DGRAM);
@@ -184,7 +178,7 @@ UNIT_TEST_ON(test_a_rate_of_a_namespace, struct fixture *f)
 {
     struct client_index *clients = client_index_new(
         &(struct client_index_config){.retire = limits_retire, .data = f->publisher});
-    const struct ip flooder = limits_ip("127.0.0.2"), neighbour = limits_ip("127.0.0.3");
+    const struct ip flooder = ip_from("127.0.0.2"), neighbour = ip_from("127.0.0.3");
     client_index_add(clients, &flooder, slice_str("loud"));
     client_index_add(clients, &neighbour, slice_str("quiet"));
     client_index_commit(clients);
@@ -281,7 +275,7 @@ UNIT_TEST_ON(test_counts_of_clients, struct fixture *f)
     answering_stop(f->answering);
     assert_int_equal(limits_counted(f, "127.0.0.2", CLIENT_ANSWERED), ANSWERS);
     unsigned samples = 0;
-    const struct ip ip = limits_ip("127.0.0.2");
+    const struct ip ip = ip_from("127.0.0.2");
     const struct dname asked = services_name(0);
     for (; name_samples_take(tap->samples, &sample); samples++) {
         assert_int_equal(sample.type, DNS_TYPE_A);

@@ -2,6 +2,7 @@
  * on. */
 #include "skydns/external/zone_table.h"
 #include "skydns/transfer_config.h"
+#include "tests/support/from_text.h"
 #include "tests/support/skydns/fixture.h"
 #include "tests/support/unit_test.h"
 
@@ -10,7 +11,7 @@ static struct engine_config *config;
 static struct engine_config *transfer_config_make(void)
 {
     struct engine_config *made = xcalloc(1, sizeof(*made));
-    const struct dname domain = fixture_name("cluster.local.");
+    const struct dname domain = dname_from("cluster.local.");
     assert_true(engine_config_add_domain(made, &domain, NULL));
     made->settings = (struct engine_settings){
         .ttl_s = 3600, .min_ttl_s = 60, .priority = 10, .ndots = 2, .reverse_zone_count = 1};
@@ -41,7 +42,7 @@ static uint64_t hash_with(const char *first, const char *second)
     size_t count = 1;
     for (size_t i = 0; i < 2; i++) {
         if (names[i][0]) {
-            zones[count++] = (struct forward_zone){.name = fixture_name(names[i])};
+            zones[count++] = (struct forward_zone){.name = dname_from(names[i])};
         }
     }
     zone_table_unref(config->zones_of_others);
@@ -61,7 +62,7 @@ UNIT_TEST(test_same)
 
 UNIT_TEST(test_each_setting)
 {
-    const struct dname more = fixture_name("other.test."), host = fixture_name("me.test.");
+    const struct dname more = dname_from("other.test."), host = dname_from("me.test.");
     const uint64_t before = transfer_config_hash(config);
     const struct engine_settings settings = config->settings;
     uint64_t seen[10] = {before};

@@ -16,6 +16,7 @@
 #include "skydns/transfer_config.h"
 #include "tests/support/etcd_proc.h"
 #include "tests/support/etcd_sync.h"
+#include "tests/support/from_text.h"
 #include "tests/support/skydns/fixture.h"
 #include "tests/support/unit_test.h"
 
@@ -74,7 +75,7 @@ static void feed_on_known(void *data)
 static void feed_configure(struct feed_bed *b)
 {
     struct engine_config *config = options_engine_config(&b->options);
-    const struct dname apex = fixture_name(reverse);
+    const struct dname apex = dname_from(reverse);
     for (size_t i = 0; i < config->zone_count; i++) {
         config->zones[i].serial = zone_serials_of(b->serials, &config->zones[i].domain);
     }
@@ -165,7 +166,7 @@ static int64_t feed_put(struct feed_bed *b, const char *key, const char *host)
 
 static const struct zone_serial *feed_serial(const struct feed_bed *b, const char *zone)
 {
-    const struct dname apex = fixture_name(zone);
+    const struct dname apex = dname_from(zone);
     return zone_serials_of(b->serials, &apex);
 }
 
@@ -186,7 +187,7 @@ static void feed_expect(struct feed_bed *b, const char *zone, uint32_t base, int
 
 static struct serial_origin feed_origin(const struct feed_bed *b, const char *zone)
 {
-    const struct dname apex = fixture_name(zone);
+    const struct dname apex = dname_from(zone);
     return transfer_source_origin(b->feed, &apex);
 }
 
@@ -227,7 +228,7 @@ UNIT_TEST_ON(test_the_first_serials, struct feed_bed *b)
     feed_expect(b, domain, ZONE_SERIAL_LOWEST, web);
     feed_expect(b, reverse, ZONE_SERIAL_LOWEST, pointer);
     const struct serial_origin origin = feed_origin(b, reverse);
-    const struct dname first = fixture_name(domain);
+    const struct dname first = dname_from(domain);
     assert_true(origin.is_known && !origin.has_key && !origin.is_of_base);
     assert_true(dname_equal(&origin.domain, &first));
     assert_int_equal(origin.base, ZONE_SERIAL_LOWEST);
@@ -295,7 +296,7 @@ UNIT_TEST_ON(test_another_domain, struct feed_bed *b)
     feed_start(b);
     feed_expect(b, domain, ZONE_SERIAL_LOWEST, web);
     const uint32_t shown = b->want, part = b->settings_part;
-    b->options.domains[b->options.domain_count++] = fixture_name("other.test.");
+    b->options.domains[b->options.domain_count++] = dname_from("other.test.");
     store_sync_set_domains(b->sync, b->options.domains, b->options.domain_count, false);
     feed_configure(b);
     feed_expect(b, "other.test.", ZONE_SERIAL_LOWEST, there);
@@ -367,7 +368,7 @@ static bool feed_has_part(const void *data)
 static unsigned feed_axfr(struct feed_bed *b)
 {
     uint8_t wire[DNS_UDP_SIZE];
-    const struct dname apex = fixture_name(domain);
+    const struct dname apex = dname_from(domain);
     const struct addr client = {.v4 = {.sin_family = AF_INET}, .len = sizeof(client.v4)};
     const struct transfer_origin origin = {.transport = ENGINE_TCP, .connection = 1};
     struct writer w = writer_of(wire, sizeof(wire));

@@ -2,6 +2,7 @@
 
 #include <arpa/inet.h>
 
+#include "tests/support/from_text.h"
 #include "tests/support/unit_test.h"
 
 UNIT_TEST(test_ip)
@@ -110,9 +111,8 @@ UNIT_TEST(test_ipv4_texts)
 /* The IPv4 form keeps nothing of the IPv6 form: addresses are compared byte by byte. */
 UNIT_TEST(test_mapped_ip_equals_the_plain_one)
 {
-    struct ip plain, mapped;
-    assert_true(ip_parse(slice_str("10.1.2.3"), &plain));
-    assert_true(ip_parse(slice_str("::ffff:10.1.2.3"), &mapped));
+    struct ip plain = ip_from("10.1.2.3");
+    struct ip mapped = ip_from("::ffff:10.1.2.3");
     assert_memory_equal(&plain, &mapped, sizeof(plain));
 }
 
@@ -240,9 +240,8 @@ UNIT_TEST(test_addr_of_ip)
         {"::ffff:10.0.0.1", "10.0.0.1:53"},
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-        struct ip ip;
         char text[ADDR_TEXT_MAX];
-        assert_true(ip_parse(slice_str(cases[i].ip), &ip));
+        struct ip ip = ip_from(cases[i].ip);
         struct addr addr = addr_of_ip(&ip, 53);
         assert_string_equal(addr_format(&addr, text), cases[i].want);
     }

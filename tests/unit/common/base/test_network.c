@@ -1,5 +1,6 @@
 /* Networks: every length, and addresses that differ in one bit. */
 #include "common/base/addr.h"
+#include "tests/support/from_text.h"
 #include "tests/support/unit_test.h"
 
 static void network_flip(struct ip *ip, unsigned bit)
@@ -9,8 +10,7 @@ static void network_flip(struct ip *ip, unsigned bit)
 
 static void check_family(const char *text)
 {
-    struct ip ip;
-    assert_true(ip_parse(slice_str(text), &ip));
+    struct ip ip = ip_from(text);
     const unsigned bits = ip.family_bytes * 8u;
     for (unsigned prefix = 0; prefix <= bits; prefix++) {
         struct network network = network_of(&ip, (uint8_t)prefix);
@@ -34,9 +34,8 @@ UNIT_TEST(test_families)
 {
     struct network network;
     struct err err;
-    struct ip ip;
     assert_int_equal(network_parse(slice_str("0.0.0.0/0"), &network, &err), 0);
-    assert_true(ip_parse(slice_str("::"), &ip));
+    struct ip ip = ip_from("::");
     assert_false(network_contains(&network, &ip));
     assert_int_equal(network_parse(slice_str("::/0"), &network, &err), 0);
     assert_true(ip_parse(slice_str("0.0.0.0"), &ip));

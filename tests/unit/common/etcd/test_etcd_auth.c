@@ -9,6 +9,7 @@
 #include "common/etcd/etcd_watch.h"
 #include "tests/support/etcd_proc.h"
 #include "tests/support/etcd_sync.h"
+#include "tests/support/from_text.h"
 #include "tests/support/unit_test.h"
 
 enum { CALL_TIMEOUT_MS = 60000 };
@@ -53,12 +54,7 @@ static void set_password(const char *password)
 
 static void write_password_file(const char *text)
 {
-    CLEANUP_FREE char *other = xasprintf("%s.new", f.password_file);
-    FILE *file = fopen(other, "we");
-    assert_non_null(file);
-    assert_true(fputs(text, file) >= 0);
-    assert_int_equal(fclose(file), 0);
-    assert_int_equal(rename(other, f.password_file), 0);
+    replace_file_from(f.password_file, text);
 }
 
 static int etcd_auth_start(void **state)

@@ -9,6 +9,7 @@
 #include "common/base/clock.h"
 #include "kube2sky/api/kube_client.h"
 #include "kube2sky/api/reflector.h"
+#include "tests/support/from_text.h"
 #include "tests/support/http_script.h"
 #include "tests/support/unit_test.h"
 
@@ -97,14 +98,6 @@ static inline void on_went_back(void *data, enum kube_kind kind UNUSED, const st
     note(data, "went back: %s", err->msg);
 }
 
-static inline void put_token(const char *path, const char *token)
-{
-    FILE *f = fopen(path, "w");
-    assert_non_null(f);
-    assert_true(fputs(token, f) >= 0);
-    assert_int_equal(fclose(f), 0);
-}
-
 /* Leaves out the URL, whose port differs each time. */
 static inline void on_state(void *data, enum kube_kind kind, const char *resource,
                             const struct err *err)
@@ -120,7 +113,7 @@ static inline void on_state(void *data, enum kube_kind kind, const char *resourc
     note(f, "state %.*s%s", (int)(at ? at - err->msg : 0), err->msg,
          at ? at + strlen(url) : err->msg);
     if (f->token_path && strstr(err->msg, "401")) {
-        put_token(f->token_path, "new");
+        file_from(f->token_path, "new");
     }
 }
 
@@ -155,7 +148,7 @@ static inline void start(struct fixture *f, const struct http_step *steps, size_
                       " clusters: [{name: k, cluster: {server: '%s'}}],"
                       " users: [{name: u, user: {tokenFile: '%s'}}]}",
                       http_script_url(f->script), f->token_path);
-        put_token(config, text);
+        file_from(config, text);
         client_config.kubecfg_file = config;
     }
     assert_that(kube_client_new(&client_config, &f->client, &err) >= 0, "%s", err.msg);

@@ -8,6 +8,7 @@
 #include "kube2sky/api/kube_auth_config_internal.h"
 #include "kube2sky/api/kube_auth_internal.h"
 #include "tests/support/certs.h"
+#include "tests/support/from_text.h"
 #include "tests/support/unit_test.h"
 
 /* ---- The YAML ---- */
@@ -154,12 +155,7 @@ static char *kube_auth_path_of(const char *name)
 static void kube_auth_put_file(const char *name, const char *content)
 {
     CLEANUP_FREE char *path = kube_auth_path_of(name);
-    CLEANUP_FREE char *fresh = xasprintf("%s.new", path);
-    FILE *f = fopen(fresh, "w");
-    assert_non_null(f);
-    assert_true(fputs(content, f) >= 0);
-    assert_int_equal(fclose(f), 0);
-    assert_int_equal(rename(fresh, path), 0);
+    replace_file_from(path, content);
 }
 
 static void kube_auth_remove_file(const char *name)

@@ -461,7 +461,7 @@ UNIT_TEST(test_token_renewed)
     struct fixture f = {.want = want, .token_path = path};
     assert_true(fd >= 0);
     assert_int_equal(close(fd), 0);
-    put_token(path, "old");
+    file_from(path, "old");
     struct http_step steps[] = {
         error_step(LIST, "401 Unauthorized", STATUS("401", "Unauthorized")),
         list_step(LIST, "10", "", ""),

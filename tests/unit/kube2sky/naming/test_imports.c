@@ -8,6 +8,7 @@
 #include "kube2sky/naming/naming.h"
 #include "kube2sky/naming/reverse.h"
 #include "kube2sky/naming/slice_change.h"
+#include "tests/support/from_text.h"
 #include "tests/support/unit_test.h"
 
 #define BASE      "/skydns/local/clusterset/svc/default/web"
@@ -256,8 +257,7 @@ static void set_claim(struct reverse *reverse, const char *owner, int rank)
 static void assert_import_winner(struct reverse *reverse, const char *want)
 {
     struct reverse_winner winner;
-    struct ip ip;
-    assert_true(ip_parse(slice_str("10.0.0.1"), &ip));
+    struct ip ip = ip_from("10.0.0.1");
     assert_true(reverse_winner(reverse, &ip, &winner));
     assert_true(slice_equal(winner.owner, slice_str(want)));
     assert_int_equal(winner.is_import, slice_has_prefix(winner.owner, slice_str("mcs/")));

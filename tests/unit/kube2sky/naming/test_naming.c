@@ -4,6 +4,7 @@
 
 #include "common/dns/record_json.h"
 #include "kube2sky/naming/naming.h"
+#include "tests/support/from_text.h"
 #include "tests/support/unit_test.h"
 
 #define BASE       "/skydns/local/cluster/svc/"
@@ -664,9 +665,8 @@ UNIT_TEST(test_pod_labels)
         {"::ffff:10.0.0.1", "10-0-0-1"},
     };
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-        struct ip ip;
         CLEANUP_BUF struct buf label = buf_of(64);
-        assert_true(ip_parse(slice_str(rows[i].ip), &ip));
+        struct ip ip = ip_from(rows[i].ip);
         naming_pod_label(&ip, &label);
         assert_string_equal(buf_cstr(&label), rows[i].label);
     }

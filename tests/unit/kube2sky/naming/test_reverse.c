@@ -4,15 +4,9 @@
 
 #include "kube2sky/naming/inventory.h"
 #include "kube2sky/naming/reverse.h"
+#include "tests/support/from_text.h"
 #include "tests/support/random_numbers.h"
 #include "tests/support/unit_test.h"
-
-static struct ip reverse_ip_of(const char *text)
-{
-    struct ip ip;
-    assert_true(ip_parse(slice_str(text), &ip));
-    return ip;
-}
 
 /* ---- Tables ---- */
 
@@ -37,7 +31,7 @@ static void naming_reverse_set(struct reverse *reverse, const char *owner,
     CLEANUP_BUF struct buf told = buf_of(4096);
     for (size_t i = 0; i < count; i++) {
         struct claim claim = {
-            .ip = reverse_ip_of(wishes[i].ip),
+            .ip = ip_from(wishes[i].ip),
             .rank = wishes[i].rank,
             .host = slice_str(wishes[i].host),
         };
@@ -57,7 +51,7 @@ static void naming_reverse_set(struct reverse *reverse, const char *owner,
 static void assert_winner(const struct reverse *reverse, const char *ip, const char *want)
 {
     struct reverse_winner winner;
-    struct ip address = reverse_ip_of(ip);
+    struct ip address = ip_from(ip);
     CLEANUP_FREE char *got = reverse_winner(reverse, &address, &winner)
                                  ? xasprintf("%.*s %.*s", (int)winner.host.len, winner.host.ptr,
                                              (int)winner.owner.len, winner.owner.ptr)
@@ -159,7 +153,7 @@ static void cluster_fini(struct cluster *cluster)
 static bool reverse_put_pod(struct cluster *cluster, const char *ns, const char *name,
                             const char *phase, const char *ip)
 {
-    struct ip address = reverse_ip_of(ip);
+    struct ip address = ip_from(ip);
     if (*phase) {
         CLEANUP_FREE char *status = xasprintf("'phase':'%s','podIPs':[{'ip':'%s'}]", phase, ip);
         inventory_upsert(cluster->inventory, pod_from(ns, name, status));
@@ -184,7 +178,7 @@ UNIT_TEST(test_a_pods_address_is_its_namespaces)
     CLEAR(c.reverse, "svc/evil/a", "");
     SET(c.reverse, "svc/evil/a", "", {"10.1.0.1", CLAIM_HOSTNAME, "a"});
     assert_winner(c.reverse, "10.1.0.1", "z svc/good/z");
-    struct ip ip = reverse_ip_of("10.1.0.1");
+    struct ip ip = ip_from("10.1.0.1");
     assert_true(reverse_may_win(c.reverse, &ip, slice_str("svc/good/other")));
     assert_false(reverse_may_win(c.reverse, &ip, slice_str("svc/evil/other")));
     SET(c.reverse, "svc/evil/ip", "10.1.0.1 ", {"10.1.0.1", CLAIM_CLUSTER_IP, "ip"});
@@ -214,7 +208,7 @@ UNIT_TEST(test_pods_that_ended_or_share_an_address)
 UNIT_TEST(test_the_holder_keeps_it)
 {
     CLEANUP(cluster_fini) struct cluster c;
-    struct ip ip = reverse_ip_of("10.1.0.1");
+    struct ip ip = ip_from("10.1.0.1");
     cluster_init(&c);
     c.holder = "svc/good/gone"; /* before a restart; another Service of it claims */
     SET(c.reverse, "svc/evil/a", "10.1.0.1 ", {"10.1.0.1", CLAIM_HOSTNAME, "a"});
@@ -253,7 +247,7 @@ UNIT_TEST(test_keys)
          "/skydns/arpa/ip6/2/0/0/1/0/d/b/8/1/2/3/4/5/6/7/8/9/a/b/c/d/e/f/0/1/2/3/4/5/6/7/8"},
     };
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-        struct ip ip = reverse_ip_of(rows[i].ip), back;
+        struct ip ip = ip_from(rows[i].ip), back;
         CLEANUP_BUF struct buf key = buf_of(REVERSE_KEY_MAX);
         reverse_key(&ip, &key);
         assert_string_equal(buf_cstr(&key), rows[i].key);
@@ -306,7 +300,7 @@ static struct ip reverse_address(unsigned i)
 {
     char text[INET6_ADDRSTRLEN];
     (void)snprintf(text, sizeof(text), i % 2 ? "10.0.0.%u" : "fd00::%x", i);
-    return reverse_ip_of(text);
+    return ip_from(text);
 }
 
 /* "h<variant>.o<owner>", shorter than any limit. */

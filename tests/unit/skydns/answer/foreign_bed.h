@@ -12,6 +12,7 @@
 #include "skydns/external/cache_counts.h"
 #include "skydns/external/zone_table.h"
 #include "skydns/wire/question.h"
+#include "tests/support/from_text.h"
 #include "tests/support/skydns/fixture.h"
 #include "tests/support/skydns/response_bytes.h"
 
@@ -27,7 +28,7 @@ struct external_bed {
 static inline void bed_zone(struct forward_zone *zone, const char *name, size_t server_count)
 {
     struct ip ip = {.family_bytes = 4, .bytes = {127, 0, 0, 1}};
-    *zone = (struct forward_zone){.name = fixture_name(name), .server_count = server_count};
+    *zone = (struct forward_zone){.name = dname_from(name), .server_count = server_count};
     zone->servers[0] = nameserver_at(addr_of_ip(&ip, 53));
 }
 
@@ -95,7 +96,7 @@ static inline void reply_begin(struct bed_reply *r, struct external_bed *b, cons
 static inline void reply_add(struct bed_reply *r, unsigned section, const char *owner,
                              uint16_t type, uint32_t ttl_s, const void *data, size_t len)
 {
-    struct dname name = fixture_name(owner);
+    struct dname name = dname_from(owner);
     uint8_t *count = r->wire + 4 + 2 * section;
     unsigned n = (unsigned)(count[0] << 8 | count[1]) + 1;
     count[0] = (uint8_t)(n >> 8);
@@ -120,7 +121,7 @@ static inline void reply_add_a(struct bed_reply *r, const char *owner, uint32_t 
 static inline void reply_add_cname(struct bed_reply *r, const char *owner, uint32_t ttl_s,
                                    const char *target)
 {
-    struct dname name = fixture_name(target);
+    struct dname name = dname_from(target);
     reply_add(r, 1, owner, DNS_TYPE_CNAME, ttl_s, name.wire, name.len);
 }
 

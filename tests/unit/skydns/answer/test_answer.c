@@ -2,6 +2,7 @@
  * Encoding and truncation are in test_encode.c, odd messages and deferred questions in
  * test_engine.c. */
 #include "common/base/version.h"
+#include "tests/support/from_text.h"
 #include "tests/support/skydns/fixture.h"
 #include "tests/support/unit_test.h"
 
@@ -496,7 +497,7 @@ UNIT_TEST_ON(local_name, struct fixture *fixture)
         {"local.dns.cluster.local. A",
          OK "\n? local.dns.cluster.local. IN A\n= local.dns.cluster.local. 30 A 10.0.0.1"},
     };
-    fixture->config.settings.local = fixture_name("web.default.svc.cluster.local.");
+    fixture->config.settings.local = dname_from("web.default.svc.cluster.local.");
     answer_check(fixture, cases, ARRAY_LEN(cases));
 }
 

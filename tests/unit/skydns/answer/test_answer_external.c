@@ -1,6 +1,7 @@
 /* Other domains' names before any nameserver is asked: hosts files, stub zones and what comes
  * before them; and targets of our records there. */
 #include "skydns/external/hosts_table.h"
+#include "tests/support/from_text.h"
 #include "tests/support/skydns/hosts_table_of.h"
 #include "tests/support/unit_test.h"
 #include "tests/unit/skydns/answer/foreign_bed.h"
@@ -31,7 +32,7 @@ static struct external_bed answer_external_setup(void)
     struct hosts_entry entries[ARRAY_LEN(lines)];
     struct external_bed b = bed_new(keys, ARRAY_LEN(keys));
     for (size_t i = 0; i < ARRAY_LEN(lines); i++) {
-        entries[i] = (struct hosts_entry){.name = fixture_name(lines[i].name)};
+        entries[i] = (struct hosts_entry){.name = dname_from(lines[i].name)};
         assert_true(ip_parse(slice_str(lines[i].ip), &entries[i].ip));
     }
     b.f->config.hosts = hosts_table_of(entries, ARRAY_LEN(lines));
@@ -322,14 +323,14 @@ UNIT_TEST_ON(targets_without_recursion, struct external_bed *b)
 UNIT_TEST_ON(targets_with_externals, struct external_bed *b)
 {
     struct external_answer failed = {
-        .question = {.name = fixture_name("www.example.com."), .type = DNS_TYPE_A},
+        .question = {.name = dname_from("www.example.com."), .type = DNS_TYPE_A},
         .outcome = EXTERNAL_FAILED};
     bed_put_addresses(b, "www.example.com. A", "www.example.com.", 1000, 1);
     b->f->has_externals = true;
     b->f->externals = (struct external_answers){.count = 1, .items = &failed};
     assert_string_equal(fixture_ask(b->f, "ext.cluster.local. A"),
                         "SERVFAIL qr rd ra\n? ext.cluster.local. IN A");
-    failed.question.name = fixture_name("other.example.com.");
+    failed.question.name = dname_from("other.example.com.");
     assert_non_null(strstr(fixture_ask(b->f, "ext.cluster.local. A"), "A 192.0.0.1"));
 }
 
@@ -368,7 +369,7 @@ UNIT_TEST_ON(refreshed_targets, struct external_bed *b)
         (void)fixture_ask(b->f, "ext.cluster.local. A");
         assert_int_equal(b->f->deferral.wants_refresh, i == CACHE_REFRESH_HITS);
     }
-    struct dname name = fixture_name("www.example.com.");
+    struct dname name = dname_from("www.example.com.");
     assert_true(dname_equal(&q->name, &name));
     assert_int_equal(q->type, DNS_TYPE_A);
     assert_true(q->recursion_desired);

@@ -3,6 +3,7 @@
 #include "skydns/clients/visibility.h"
 #include "skydns/external/hosts_table.h"
 #include "skydns/sync/override_index.h"
+#include "tests/support/from_text.h"
 #include "tests/support/skydns/hosts_table_of.h"
 #include "tests/support/unit_test.h"
 #include "tests/unit/skydns/engine/search_list_bed.h"
@@ -368,12 +369,12 @@ UNIT_TEST_ON(test_hosts_files_between, struct bed *b)
     static const char *const names[] = {"own.example.com.", "al.example.com.", "c9.example.com."};
     struct hosts_entry entries[ARRAY_LEN(names)];
     for (size_t i = 0; i < ARRAY_LEN(names); i++) {
-        entries[i] = (struct hosts_entry){.name = fixture_name(names[i])};
+        entries[i] = (struct hosts_entry){.name = dname_from(names[i])};
         assert_true(ip_parse(slice_str("10.9.0.1"), &entries[i].ip));
     }
     b->f->config.hosts = hosts_table_of(entries, ARRAY_LEN(names));
     b->f->config.settings.aliases[b->f->config.settings.alias_count++] = (struct engine_alias){
-        .from = fixture_name("al.example.com."), .to = fixture_name("set.example.com.")};
+        .from = dname_from("al.example.com."), .to = dname_from("set.example.com.")};
     WANT(b,
          {"own.example.com. A", FOUND("own.example.com. IN A") "own.example.com. 30 A "
                                                                "10.9.0.1"},
@@ -388,8 +389,8 @@ static void add_alias(struct bed *b, const char *from, const char *to, bool is_b
                       bool keeps_labels)
 {
     struct engine_settings *s = &b->f->config.settings;
-    s->aliases[s->alias_count++] = (struct engine_alias){.from = fixture_name(from),
-                                                         .to = fixture_name(to),
+    s->aliases[s->alias_count++] = (struct engine_alias){.from = dname_from(from),
+                                                         .to = dname_from(to),
                                                          .is_below = is_below,
                                                          .keeps_labels = keeps_labels};
 }

@@ -1,5 +1,6 @@
 /* Replies about other domains from the cache: who gets one, what it says, what is counted. Every
  * question is asked of the fast path and of the slow one, which must say the same. */
+#include "tests/support/from_text.h"
 #include "tests/support/skydns/response_bytes.h"
 #include "tests/support/unit_test.h"
 #include "tests/unit/skydns/answer/foreign_bed.h"
@@ -306,7 +307,7 @@ UNIT_TEST_ON(refreshes, struct external_bed *b)
     b->f->now_ms += 95 * 1000;
     (void)fixture_ask(b->f, "www.example.com. A");
     assert_true(b->f->deferral.wants_refresh);
-    const struct dname name = fixture_name("www.example.com."); /* the client's own question */
+    const struct dname name = dname_from("www.example.com."); /* the client's own question */
     assert_true(dname_equal(&b->f->deferral.refresh.name, &name));
     (void)fixture_ask(b->f, "www.example.com. A");
     assert_false(b->f->deferral.wants_refresh);
@@ -402,7 +403,7 @@ UNIT_TEST_ON(one_image_for_all, struct external_bed *b)
         assert_true(engine_forwarded(f->engine, &query, &response, &image, &f->response));
         assert_int_equal(image.made_count, 1);
     }
-    key.name = fixture_name("www.example.com.");
+    key.name = dname_from("www.example.com.");
     const uint32_t ttl_max_s = f->config.cache_limits.ttl_max_s;
     assert_int_equal(cache_image_make(&image, &key, &response, ttl_max_s), CACHE_HIT);
     assert_int_equal(image.made_count, 1); /* the cache's */

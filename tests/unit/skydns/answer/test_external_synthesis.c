@@ -3,6 +3,7 @@
 #include <arpa/inet.h>
 
 #include "skydns/answer/external_synthesis.h"
+#include "tests/support/from_text.h"
 #include "tests/support/unit_test.h"
 #include "tests/unit/skydns/answer/foreign_bed.h"
 
@@ -105,18 +106,18 @@ UNIT_TEST(test_reverse_names)
     struct dname got;
     assert_non_null(config);
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-        const struct dname name = fixture_name(rows[i].name);
+        const struct dname name = dname_from(rows[i].name);
         config->settings.dns64 = dns64_of(rows[i].prefix, rows[i].bits);
         assert_int_equal(synthesis_reverse(config, &name, NULL, &got), rows[i].want != NULL);
         if (rows[i].want) {
-            const struct dname want = fixture_name(rows[i].want);
+            const struct dname want = dname_from(rows[i].want);
             assert_true(dname_equal(&got, &want));
         }
     }
     bed_zone(&above, "0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.b.9.f.f.4.6.0.0.ip6.arpa.", 1);
     bed_zone(&at, "0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.b.9.f.f.4.6.0.0.ip6.arpa.", 1);
     config->settings.dns64 = dns64_of("64:ff9b::", 96);
-    const struct dname name = fixture_name(rows[0].name);
+    const struct dname name = dname_from(rows[0].name);
     assert_true(synthesis_reverse(config, &name, &above, &got));
     assert_false(synthesis_reverse(config, &name, &at, &got));
     config->settings.dns64.is_on = false;
@@ -231,15 +232,15 @@ UNIT_TEST_ON(test_zones_without, struct external_bed *b)
     static const char *const cached[] = {"2001:db8::1"};
     struct engine_settings *settings = &b->f->config.settings;
     put_aaaa(b, "www.test. AAAA", "www.test.", cached, 1);
-    settings->no_aaaa[settings->no_aaaa_count++] = fixture_name("example.com.");
-    settings->no_aaaa[settings->no_aaaa_count++] = fixture_name("test.");
+    settings->no_aaaa[settings->no_aaaa_count++] = dname_from("example.com.");
+    settings->no_aaaa[settings->no_aaaa_count++] = dname_from("test.");
     external_synthesis_want(b, "www.TEST. AAAA", "NOERROR qr rd ra\n? www.TEST. IN AAAA" SOA(300));
     external_synthesis_want(b, "example.com. AAAA",
                             "NOERROR qr rd ra\n? example.com. IN AAAA" SOA(300));
     external_synthesis_want(b, "com. A", "NXDOMAIN qr rd ra\n? com. IN A" SOA(60));
     external_synthesis_want(b, "xexample.com. AAAA", "forward");
     external_synthesis_want(b, "www.test. A", "forward");
-    settings->no_aaaa[0] = fixture_name(".");
+    settings->no_aaaa[0] = dname_from(".");
     settings->no_aaaa_count = 1;
     settings->no_rec = true;
     external_synthesis_want(b, "com. AAAA", "NOERROR qr rd ra\n? com. IN AAAA" SOA(300));

@@ -1,5 +1,6 @@
 /* Special names: which they are, what they answer, and as targets of our records. */
 #include "skydns/answer/special_names.h"
+#include "tests/support/from_text.h"
 #include "tests/support/unit_test.h"
 #include "tests/unit/skydns/answer/foreign_bed.h"
 
@@ -35,7 +36,7 @@ UNIT_TEST(test_kinds)
         {"2" LOOPBACK6, SPECIAL_NONE},
     };
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-        const struct dname name = fixture_name(rows[i].name);
+        const struct dname name = dname_from(rows[i].name);
         assert_that(special_name_find(&name, NULL) == rows[i].kind, "%s", rows[i].name);
     }
 }
@@ -50,7 +51,7 @@ UNIT_TEST(test_zones)
                 {"arpa.", SPECIAL_NO_DATA},
                 {"resolver.arpa.", SPECIAL_NONE},
                 {"b.resolver.arpa.", SPECIAL_NONE}};
-    const struct dname name = fixture_name("a.b.resolver.arpa.");
+    const struct dname name = dname_from("a.b.resolver.arpa.");
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         struct forward_zone zone;
         bed_zone(&zone, rows[i].zone, 1);

@@ -1,6 +1,7 @@
 /* The ways around -visibility=own, one by one. The client 10.9.0.1 is a pod of "team"; "vault" is
  * hidden from it, "default" is public. test_visibility_model.c tries the rest at random. */
 #include "skydns/clients/visibility.h"
+#include "tests/support/from_text.h"
 #include "tests/support/unit_test.h"
 #include "tests/unit/skydns/engine/search_list_bed.h"
 
@@ -221,9 +222,9 @@ UNIT_TEST(test_pods_that_only_names_give)
 
 UNIT_TEST_ON(test_local_dns, struct bed *b)
 {
-    b->f->config.settings.local = fixture_name(WEB_VAULT);
+    b->f->config.settings.local = dname_from(WEB_VAULT);
     visibility_expect(b, "local.dns.cluster.local. A", "NXDOMAIN");
-    b->f->config.settings.local = fixture_name(WEB_TEAM);
+    b->f->config.settings.local = dname_from(WEB_TEAM);
     visibility_expect(b, "local.dns.cluster.local. A", "NOERROR =A 10.1.0.1");
 }
 

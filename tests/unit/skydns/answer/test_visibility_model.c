@@ -11,6 +11,7 @@
 #include "skydns/clients/visibility.h"
 #include "skydns/engine/direct_internal.h"
 #include "skydns/wire/query_parse.h"
+#include "tests/support/from_text.h"
 #include "tests/support/random_numbers.h"
 #include "tests/support/skydns/fixture.h"
 #include "tests/support/unit_test.h"
@@ -476,7 +477,7 @@ static void visibility_model_draw_config(struct engine_config *config, const str
 {
     config->zone_count = 0;
     for (unsigned i = 0; i < t->domains.count; i++) {
-        struct dname domain = fixture_name(t->domains.names[i]);
+        struct dname domain = dname_from(t->domains.names[i]);
         assert_true(engine_config_add_domain(config, &domain, NULL));
     }
     config->settings.schema = random_below(2) ? ENGINE_SCHEMA_KUBERNETES : ENGINE_SCHEMA_SKYDNS;
@@ -490,7 +491,7 @@ static void visibility_model_draw_config(struct engine_config *config, const str
     if (random_below(3) == 0) {
         char name[NAME_SIZE];
         draw_name_in(t, true, name);
-        config->settings.local = fixture_name(name);
+        config->settings.local = dname_from(name);
     }
     if (random_below(2)) {
         config->settings.reverse_zone_count = 1;

@@ -5,6 +5,7 @@
 
 #include "skydns/clients/client_index.h"
 #include "skydns/publish/publisher.h"
+#include "tests/support/from_text.h"
 #include "tests/support/unit_test.h"
 
 UNIT_TESTS_HAVE_THREADS
@@ -38,18 +39,11 @@ static int client_index_teardown(void **state)
     return 0;
 }
 
-static struct ip client_index_ip_of(const char *text)
-{
-    struct ip ip;
-    assert_true(ip_parse(slice_str(text), &ip));
-    return ip;
-}
-
 /* "": nobody's. In static storage. */
 static const char *clients_client_index_find(const struct fixture *f, const char *address)
 {
     static char text[64];
-    struct ip ip = client_index_ip_of(address);
+    struct ip ip = ip_from(address);
     struct slice label = client_space_label(client_index_find(f->index, &ip));
     (void)snprintf(text, sizeof(text), "%.*s", (int)label.len, label.ptr); /* fits */
     return text;
@@ -57,25 +51,25 @@ static const char *clients_client_index_find(const struct fixture *f, const char
 
 static void clients_client_index_add(struct fixture *f, const char *address, const char *ns)
 {
-    struct ip ip = client_index_ip_of(address);
+    struct ip ip = ip_from(address);
     client_index_add(f->index, &ip, slice_str(ns));
 }
 
 static void client_index_take(struct fixture *f, const char *address, const char *ns)
 {
-    struct ip ip = client_index_ip_of(address);
+    struct ip ip = ip_from(address);
     client_index_remove(f->index, &ip, slice_str(ns));
 }
 
 static void clients_client_index_bar(struct fixture *f, const char *address)
 {
-    struct ip ip = client_index_ip_of(address);
+    struct ip ip = ip_from(address);
     client_index_bar(f->index, &ip);
 }
 
 static void clients_client_index_unbar(struct fixture *f, const char *address)
 {
-    struct ip ip = client_index_ip_of(address);
+    struct ip ip = ip_from(address);
     client_index_unbar(f->index, &ip);
 }
 
@@ -99,7 +93,7 @@ UNIT_TEST_IN(test_one_pod, client_index_setup, client_index_teardown)
 UNIT_TEST_IN(test_equal_namespaces_are_one_block, client_index_setup, client_index_teardown)
 {
     struct fixture *f = *state;
-    struct ip one = client_index_ip_of("10.0.0.1"), two = client_index_ip_of("10.0.0.2");
+    struct ip one = ip_from("10.0.0.1"), two = ip_from("10.0.0.2");
     clients_client_index_add(f, "10.0.0.1", "a");
     clients_client_index_add(f, "10.0.0.2", "a");
     const struct client_space *space = client_index_find(f->index, &one);
@@ -184,7 +178,7 @@ UNIT_TEST_IN(test_clear_shows_with_commit, client_index_setup, client_index_tear
 static struct client_record *new_record(struct fixture *f, const char *address, const char *ns,
                                         const char *pod, const char *node)
 {
-    struct ip ip = client_index_ip_of(address);
+    struct ip ip = ip_from(address);
     const struct client_description description = {
         .ns = slice_str(ns), .pod = slice_str(pod), .node = slice_str(node), .zone = slice_str("")};
     return client_index_new_record(f->index, &ip, &description);
@@ -194,7 +188,7 @@ static struct client_record *new_record(struct fixture *f, const char *address, 
 static const char *client_index_described(const struct fixture *f, const char *address)
 {
     static char text[256];
-    struct ip ip = client_index_ip_of(address);
+    struct ip ip = ip_from(address);
     struct client_description d;
     text[0] = '\0';
     if (client_index_describe(f->index, &ip, &d)) {
@@ -604,7 +598,7 @@ UNIT_TEST_IN(test_memory, client_index_setup, client_index_teardown)
 static const char *clients_client_index_entry(const struct fixture *f, const char *address)
 {
     static char text[64];
-    struct ip ip = client_index_ip_of(address);
+    struct ip ip = ip_from(address);
     struct client_index_entry entry = client_index_entry(f->index, &ip);
     (void)snprintf(text, sizeof(text), "%zu %zu %zu", entry.pods, entry.spaces,
                    entry.bars); /* fits */

@@ -6,6 +6,7 @@
 
 #include "skydns/config/dnssec_files.h"
 #include "tests/support/etcd_sync.h"
+#include "tests/support/from_text.h"
 #include "tests/support/log_capture.h"
 #include "tests/support/skydns/sample_keys.h"
 #include "tests/support/unit_test.h"
@@ -71,10 +72,7 @@ static void write_half(const struct fixture *f, const char *base, const char *en
                        const char *text)
 {
     const char *path = path_of(f, "new", ending);
-    FILE *file = fopen(path, "we");
-    assert_non_null(file);
-    assert_true(fputs(text, file) >= 0);
-    assert_int_equal(fclose(file), 0);
+    file_from(path, text);
     assert_int_equal(chmod(path, 0600), 0);
     assert_int_equal(rename(path, path_of(f, base, ending)), 0);
 }

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "tests/support/etcd_sync.h"
+#include "tests/support/from_text.h"
 #include "tests/support/log_capture.h"
 #include "tests/support/unit_test.h"
 
@@ -21,13 +22,7 @@ struct hosts_bed {
 
 static void hosts_bed_write(const struct hosts_bed *bed, size_t i, const char *text)
 {
-    char path[HOSTS_PATH_LEN + sizeof(".new")];
-    (void)snprintf(path, sizeof(path), "%s.new", bed->paths[i]); /* fits */
-    FILE *file = fopen(path, "we");
-    assert_non_null(file);
-    assert_true(fputs(text, file) >= 0);
-    assert_int_equal(fclose(file), 0);
-    assert_int_equal(rename(path, bed->paths[i]), 0);
+    replace_file_from(bed->paths[i], text);
 }
 
 static void hosts_bed_set_up(struct hosts_bed *bed)
@@ -82,8 +77,7 @@ static void hosts_bed_expect(const struct hosts_bed *bed, const char *name, cons
 {
     char text[256] = "", ip[INET6_ADDRSTRLEN];
     size_t count = 0, len = 0;
-    struct dname dname;
-    assert_true(dname_from_text(slice_str(name), &dname));
+    struct dname dname = dname_from(name);
     const struct ip *ips = hosts_table_find(hosts_files_table(bed->files), &dname, &count);
     for (size_t i = 0; ips && i < count; i++) {
         len += (size_t)snprintf(text + len, sizeof(text) - len, "%s%s", i ? " " : "",

@@ -15,6 +15,7 @@
 #include "skydns/sync/store_sync.h"
 #include "tests/support/etcd_proc.h"
 #include "tests/support/etcd_sync.h"
+#include "tests/support/from_text.h"
 #include "tests/support/log_capture.h"
 #include "tests/support/loopback.h"
 #include "tests/support/unit_test.h"
@@ -102,13 +103,7 @@ UNIT_FIXTURE(struct fixture, live_config_setup, live_config_teardown)
 /* Atomically, as programs that write it do. */
 static void write_resolv_conf(const struct fixture *f, const char *text)
 {
-    char path[PATH_MAX_LEN + 4];
-    (void)snprintf(path, sizeof(path), "%s.new", f->resolv_conf); /* fits */
-    FILE *file = fopen(path, "we");
-    assert_non_null(file);
-    assert_true(fputs(text, file) >= 0);
-    assert_int_equal(fclose(file), 0);
-    assert_int_equal(rename(path, f->resolv_conf), 0);
+    replace_file_from(f->resolv_conf, text);
 }
 
 /* JSON with ' for "; NULL: the document was deleted. */
@@ -401,8 +396,7 @@ UNIT_TEST_ON(test_values_of_a_change, struct fixture *f)
 /* Returns the zone that this name is in. */
 static const struct forward_zone *live_config_zone_of(const struct fixture *f, const char *text)
 {
-    struct dname name;
-    assert_true(dname_from_text(slice_str(text), &name));
+    struct dname name = dname_from(text);
     return zone_table_find(live_config_published(f)->zones_of_others, &name);
 }
 

@@ -5,6 +5,7 @@
 
 #include "skydns/config/watched_file_internal.h"
 #include "tests/support/etcd_sync.h"
+#include "tests/support/from_text.h"
 #include "tests/support/unit_test.h"
 
 enum { PATH_LEN = 128, BYTES_MAX = 64 };
@@ -31,14 +32,6 @@ static const char *in_folder(const struct fixture *f, const char *name)
     char *path = paths[next++ % 4];
     (void)snprintf(path, PATH_LEN, "%s/%s", f->folder, name); /* fits */
     return path;
-}
-
-static void watched_file_write_file(const char *path, const char *text)
-{
-    FILE *file = fopen(path, "we");
-    assert_non_null(file);
-    assert_true(fputs(text, file) >= 0);
-    assert_int_equal(fclose(file), 0);
 }
 
 static void watched_file_setup(struct fixture *f)
@@ -94,13 +87,13 @@ static void watched_file_await_change(struct fixture *f)
 UNIT_TEST_ON(test_written_replaced_removed, struct fixture *f)
 {
     struct err err;
-    watched_file_write_file(f->path, "one");
+    file_from(f->path, "one");
     config_watched_file_watch(f);
     assert_string_equal(watched_file_text_of(f), "one");
-    watched_file_write_file(f->path, "two, in place");
+    file_from(f->path, "two, in place");
     watched_file_await_change(f);
     assert_string_equal(watched_file_text_of(f), "two, in place");
-    watched_file_write_file(in_folder(f, "new"), "three");
+    file_from(in_folder(f, "new"), "three");
     assert_int_equal(rename(in_folder(f, "new"), f->path), 0);
     watched_file_await_change(f);
     assert_string_equal(watched_file_text_of(f), "three");
@@ -108,7 +101,7 @@ UNIT_TEST_ON(test_written_replaced_removed, struct fixture *f)
     watched_file_await_change(f);
     assert_int_equal(watched_file_read(f->file, &f->text, &err), -ENOENT);
     assert_non_null(strstr(err.msg, f->path));
-    watched_file_write_file(f->path, "four");
+    file_from(f->path, "four");
     watched_file_await_change(f);
     assert_string_equal(watched_file_text_of(f), "four");
 }
@@ -118,8 +111,8 @@ UNIT_TEST_ON(test_a_link_that_leads_elsewhere, struct fixture *f)
 {
     assert_int_equal(mkdir(in_folder(f, "..1"), 0700), 0);
     assert_int_equal(mkdir(in_folder(f, "..2"), 0700), 0);
-    watched_file_write_file(in_folder(f, "..1/file"), "one");
-    watched_file_write_file(in_folder(f, "..2/file"), "two");
+    file_from(in_folder(f, "..1/file"), "one");
+    file_from(in_folder(f, "..2/file"), "two");
     assert_int_equal(symlink("..1", in_folder(f, "..data")), 0);
     assert_int_equal(symlink("..data/file", f->path), 0);
     config_watched_file_watch(f);
@@ -133,13 +126,13 @@ UNIT_TEST_ON(test_a_link_that_leads_elsewhere, struct fixture *f)
 /* A change that came before the first read is part of it. */
 UNIT_TEST_ON(test_nothing_new, struct fixture *f)
 {
-    watched_file_write_file(f->path, "one");
+    file_from(f->path, "one");
     config_watched_file_watch(f);
-    watched_file_write_file(f->path, "two");
+    file_from(f->path, "two");
     assert_string_equal(watched_file_text_of(f), "two");
-    watched_file_write_file(in_folder(f, "another"), "x"); /* an event, but not of this file */
-    watched_file_write_file(in_folder(f, "another"), "xy");
-    watched_file_write_file(f->path, "three");
+    file_from(in_folder(f, "another"), "x"); /* an event, but not of this file */
+    file_from(in_folder(f, "another"), "xy");
+    file_from(f->path, "three");
     watched_file_await_change(f);
 }
 
@@ -149,12 +142,12 @@ UNIT_TEST_ON(test_what_cannot_be_read, struct fixture *f)
     char text[BYTES_MAX + 2];
     memset(text, 'x', sizeof(text));
     text[BYTES_MAX] = '\0';
-    watched_file_write_file(f->path, text);
+    file_from(f->path, text);
     config_watched_file_watch(f);
     assert_string_equal(watched_file_text_of(f), text);
     text[BYTES_MAX] = 'x';
     text[BYTES_MAX + 1] = '\0';
-    watched_file_write_file(f->path, text);
+    file_from(f->path, text);
     assert_int_equal(watched_file_read(f->file, &f->text, &err), ERR_TOO_LARGE);
     assert_non_null(strstr(err.msg, "at most 64 bytes"));
     assert_int_equal(unlink(f->path), 0);

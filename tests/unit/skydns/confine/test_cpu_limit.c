@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include "skydns/confine/process_limits.h"
+#include "tests/support/from_text.h"
 #include "tests/support/unit_test.h"
 
 enum { FILES_MAX = 6 };
@@ -58,10 +59,7 @@ static void cpu_limit_write_file(const char *path, const char *text)
         (void)snprintf(folder, sizeof(folder), "%.*s", (int)(slash - path), path);
         (void)mkdir(folder, 0700); /* may exist */
     }
-    FILE *file = fopen(path, "w");
-    assert_non_null(file);
-    assert_true(fputs(text, file) >= 0);
-    assert_int_equal(fclose(file), 0);
+    file_from(path, text);
 }
 
 UNIT_TEST(test_quotas)

@@ -16,6 +16,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "tests/support/from_text.h"
 #include "tests/support/unit_test.h"
 
 UNIT_TESTS_HAVE_THREADS
@@ -69,9 +70,7 @@ static void sandbox_write_file(const char *folder, const char *name, const char 
 {
     char path[512];
     (void)snprintf(path, sizeof(path), "%s/%s", folder, name);
-    FILE *file = fopen(path, "we");
-    assert_non_null(file);
-    assert_true(fputs(text, file) >= 0 && fclose(file) == 0);
+    file_from(path, text);
 }
 
 static int open_in(const char *folder, const char *name, int flags)

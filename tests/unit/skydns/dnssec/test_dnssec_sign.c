@@ -5,6 +5,7 @@
 #include "common/base/clock.h"
 #include "common/dns/dns.h"
 #include "skydns/dnssec/dnssec.h"
+#include "tests/support/from_text.h"
 #include "tests/support/log_capture.h"
 #include "tests/support/skydns/rrsig_check.h"
 #include "tests/support/skydns/sample_keys.h"
@@ -34,19 +35,12 @@ static struct dnssec *dnssec_of(enum sample_key_name name)
     return dnssec_with(&name, 1, 100);
 }
 
-static struct dname dnssec_sign_name_of(const char *text)
-{
-    struct dname name;
-    assert_true(dname_from_text(slice_str(text), &name));
-    return name;
-}
-
 /* Signs one address of a name. */
 static enum dnssec_outcome sign_one_record(struct dnssec *dnssec, const char *owner, uint16_t type,
                                            uint32_t ttl_s, const char *data, int64_t now_s,
                                            bool may_make)
 {
-    struct dname name = dnssec_sign_name_of(owner);
+    struct dname name = dname_from(owner);
     struct slice rdata = slice_str(data);
     const struct dnssec_zone *zone = dnssec_zone_of(dnssec, &name);
     const struct dnssec_rrset rrset = {slice_of(name.wire, name.len), type, ttl_s, 1, &rdata};
@@ -91,8 +85,7 @@ UNIT_TEST(test_zones)
     for (size_t i = 1; i < 3; i++) {
         assert_true(dnssec_zone_at(dnssec, i - 1)->labels >= dnssec_zone_at(dnssec, i)->labels);
     }
-    struct dname name = dnssec_sign_name_of("a.b.cluster.local"),
-                 other = dnssec_sign_name_of("notcluster.local");
+    struct dname name = dname_from("a.b.cluster.local"), other = dname_from("notcluster.local");
     const struct dnssec_zone *zone = dnssec_zone_of(dnssec, &name);
     assert_int_equal(zone->key_count, 3);
     assert_true(zone->has_both);
@@ -260,7 +253,7 @@ UNIT_TEST(test_clock_back)
 
 static int64_t dnssec_sign_peek(const struct dnssec *dnssec, size_t key, uint16_t type)
 {
-    struct dname name = dnssec_sign_name_of("cluster.local");
+    struct dname name = dname_from("cluster.local");
     struct slice rdata = slice_str("x");
     const struct dnssec_rrset rrset = {slice_of(name.wire, name.len), type, 30, 1, &rdata};
     return dnssec_peek(dnssec, dnssec_zone_of(dnssec, &name), key, &rrset);
@@ -350,7 +343,7 @@ static struct dnssec *shared;
 static void *sign_all(void *unused)
 {
     CLEANUP_FREE struct dnssec_signature *given = malloc(DNSSEC_ZONE_KEYS_MAX * sizeof(*given));
-    struct dname name = dnssec_sign_name_of("cluster.local");
+    struct dname name = dname_from("cluster.local");
     const struct dnssec_zone *zone = dnssec_zone_of(shared, &name);
     for (uint32_t i = 0; given && i < ROUNDS * NAMES; i++) {
         uint32_t address = i % NAMES;

@@ -4,6 +4,7 @@
 #define TESTS_UNIT_SKYDNS_ENGINE_SEARCH_LIST_BED_H
 
 #include "skydns/clients/client_index.h"
+#include "tests/support/from_text.h"
 #include "tests/unit/skydns/answer/foreign_bed.h"
 
 #define TEAM ".team.svc.cluster.local. "
@@ -66,7 +67,7 @@ static inline void search_list_bed_free(struct search_list_bed *p)
 
 static inline void path_bed_search(struct search_list_bed *p, const char *name)
 {
-    p->f->config.settings.search[p->f->config.settings.search_count++] = fixture_name(name);
+    p->f->config.settings.search[p->f->config.settings.search_count++] = dname_from(name);
 }
 
 static inline uint64_t path_bed_answers(const struct search_list_bed *p)

@@ -1,5 +1,6 @@
 /* Server cookies: RFC 9018's examples, and what makes a cookie wrong. */
 #include "skydns/engine/cookie.h"
+#include "tests/support/from_text.h"
 #include "tests/support/unit_test.h"
 
 #define FIRST  "e5e973e5a6b2a43f48e7dc849e37bfcf"
@@ -12,13 +13,6 @@ static struct cookie_secrets secrets_of(const char *text)
     struct err err;
     assert_int_equal(cookie_secrets_parse(slice_str(text), &secrets, &err), 0);
     return secrets;
-}
-
-static struct ip cookie_ip_of(const char *text)
-{
-    struct ip ip;
-    assert_true(ip_parse(slice_str(text), &ip));
-    return ip;
 }
 
 static struct cookie cookie_of(const char *hex)
@@ -66,7 +60,7 @@ UNIT_TEST(matches_rfc_9018)
 {
     for (size_t i = 0; i < ARRAY_LEN(examples); i++) {
         const struct cookie_secrets secrets = secrets_of(examples[i].secrets);
-        const struct ip client = cookie_ip_of(examples[i].client);
+        const struct ip client = ip_from(examples[i].client);
         const struct cookie cookie = cookie_of(examples[i].sent);
         uint8_t option[COOKIE_OPTION_SIZE];
         print_message("%s\n", examples[i].name);
@@ -93,7 +87,7 @@ UNIT_TEST(knows_the_time)
     };
     static const uint32_t made_s[] = {1760704496, 0, UINT32_MAX, 100, UINT32_MAX - 100};
     const struct cookie_secrets secrets = secrets_of(FIRST);
-    const struct ip client = cookie_ip_of("10.0.0.1");
+    const struct ip client = ip_from("10.0.0.1");
     const struct cookie alone = cookie_of("2464c4abcf10c957");
     for (size_t i = 0; i < ARRAY_LEN(cases) * ARRAY_LEN(made_s); i++) {
         uint32_t made = made_s[i / ARRAY_LEN(cases)];
@@ -113,8 +107,7 @@ UNIT_TEST(knows_the_time)
 UNIT_TEST(notices_forgeries)
 {
     const struct cookie_secrets secrets = secrets_of(FIRST "\n" OLD), others = secrets_of(NEWEST);
-    const struct ip client = cookie_ip_of("198.51.100.100"),
-                    neighbour = cookie_ip_of("198.51.100.101");
+    const struct ip client = ip_from("198.51.100.100"), neighbour = ip_from("198.51.100.101");
     const struct cookie good = cookie_of(examples[1].sent);
     const uint32_t now_s = 0x5cf79f12;
     assert_int_equal(cookie_check(&secrets, &good, &client, now_s), COOKIE_VALID);

@@ -2,6 +2,7 @@
  * and what happens when a deferred question comes back. */
 #include "common/dns/dns.h"
 #include "skydns/records/rr.h"
+#include "tests/support/from_text.h"
 #include "tests/support/skydns/fixture.h"
 #include "tests/support/skydns/response_bytes.h"
 #include "tests/support/unit_test.h"
@@ -313,7 +314,7 @@ static void said_init(struct said *said, struct fixture *f)
     for (unsigned i = 0; i < 2; i++) {
         buf_init(&said->packed[i], 4096);
         said->answers[i] = (struct external_answer){
-            .question = {fixture_name("WWW.example.com."), i ? DNS_TYPE_AAAA : DNS_TYPE_A}};
+            .question = {dname_from("WWW.example.com."), i ? DNS_TYPE_AAAA : DNS_TYPE_A}};
     }
     f->externals = (struct external_answers){.count = 2, .items = said->answers};
     f->has_externals = true;
@@ -332,7 +333,7 @@ static void engine_say(struct said *said, unsigned i, enum external_outcome outc
     struct ip ip;
     buf_clear(&said->packed[i]);
     if (target) {
-        name = fixture_name(target);
+        name = dname_from(target);
         external_answer_put(&said->packed[i], DNS_TYPE_CNAME, 5, rr_name(&name));
     }
     if (address) {

@@ -3,6 +3,7 @@
 #include "common/dns/dns.h"
 #include "skydns/engine/cookie.h"
 #include "skydns/wire/question.h"
+#include "tests/support/from_text.h"
 #include "tests/support/skydns/fixture.h"
 #include "tests/support/skydns/owned.h"
 #include "tests/support/skydns/response_bytes.h"
@@ -324,10 +325,9 @@ UNIT_TEST_ON(admits, struct fixture *f)
             0);
     }
     for (size_t i = 0; i < ARRAY_LEN(cases) * ARRAY_LEN(questions); i++) {
-        struct ip ip;
         const char *question = questions[i / ARRAY_LEN(cases)];
         bool is_admitted = cases[i % ARRAY_LEN(cases)].is_admitted;
-        assert_true(ip_parse(slice_str(cases[i % ARRAY_LEN(cases)].client), &ip));
+        struct ip ip = ip_from(cases[i % ARRAY_LEN(cases)].client);
         f->local = addr_of_ip(&ip, 53);
         const char *text = fixture_ask(f, question);
         assert_int_equal(f->deferral.is_barred, !is_admitted);
@@ -340,8 +340,7 @@ UNIT_TEST_ON(admits, struct fixture *f)
         }
     }
     /* Without EDNS there is no reason; with a cookie, a cookie; without sense, nothing. */
-    struct ip ip;
-    assert_true(ip_parse(slice_str("10.2.0.1"), &ip));
+    struct ip ip = ip_from("10.2.0.1");
     f->local = addr_of_ip(&ip, 53);
     (void)fixture_ask(f, "web.default.cluster.local. A");
     assert_int_equal(f->reply_len, f->query_len);

@@ -6,6 +6,7 @@
 #include <stdatomic.h>
 
 #include "common/base/seeded_hash.h"
+#include "tests/support/from_text.h"
 #include "tests/support/unit_test.h"
 
 enum { SECOND_US = 1000 * 1000, START_US = 100 * SECOND_US };
@@ -15,13 +16,6 @@ static struct client_space namespace_rate_space(const char *label)
     struct client_space space = {.label_len = (uint8_t)strlen(label)};
     memcpy(space.label, label, strlen(label));
     return space;
-}
-
-static struct ip namespace_rate_ip(const char *text)
-{
-    struct ip ip;
-    assert_true(ip_parse(slice_str(text), &ip));
-    return ip;
 }
 
 static int namespace_rate_before_tests(void **state)
@@ -53,8 +47,8 @@ UNIT_TEST(test_one_burst_for_all)
     static const struct rate rate = {100, 64};
     struct namespace_rate *limit = namespace_rate_new();
     const struct client_space a = namespace_rate_space("a"), b = namespace_rate_space("b");
-    const struct ip first = namespace_rate_ip("10.1.0.1"), second = namespace_rate_ip("10.1.0.2"),
-                    third = namespace_rate_ip("fd00::1"), other = namespace_rate_ip("10.2.0.1");
+    const struct ip first = ip_from("10.1.0.1"), second = ip_from("10.1.0.2"),
+                    third = ip_from("fd00::1"), other = ip_from("10.2.0.1");
     assert_int_equal(namespace_rate_left(limit, &a, &first, &rate, START_US), 32);
     assert_int_equal(namespace_rate_ask(limit, &a, &first, &rate, START_US, 100), 32);
     assert_int_equal(namespace_rate_left(limit, &a, &first, &rate, START_US), 0);
@@ -85,7 +79,7 @@ UNIT_TEST(test_the_rate_is_exact)
             const int64_t step_us = rate->per_s > 10000 ? 1000 : 100;
             for (int64_t us = 0; us < (int64_t)SECONDS * SECOND_US; us += step_us) {
                 for (unsigned c = 0; c < clients; c++) {
-                    struct ip ip = namespace_rate_ip("10.1.0.0");
+                    struct ip ip = ip_from("10.1.0.0");
                     ip.bytes[3] = (uint8_t)c;
                     passed += namespace_rate_ask(limit, &space, &ip, rate, START_US + us,
                                                  rate->per_s > 10000 ? 3000 / clients : 2);
@@ -186,7 +180,7 @@ UNIT_TEST(test_another_rate)
     static const struct rate slow = {1, 1000000}, fast = {1000, 4};
     struct namespace_rate *limit = namespace_rate_new();
     const struct client_space space = namespace_rate_space("a");
-    const struct ip first = namespace_rate_ip("10.1.0.1"), second = namespace_rate_ip("10.1.0.2");
+    const struct ip first = ip_from("10.1.0.1"), second = ip_from("10.1.0.2");
     assert_int_equal(namespace_rate_ask(limit, &space, &first, &slow, START_US, 1000000), 500000);
     /* Days ahead by the old rate, four queries by the new one. */
     assert_int_equal(namespace_rate_ask(limit, &space, &second, &fast, START_US, 4), 0);
@@ -200,7 +194,7 @@ UNIT_TEST(test_after_a_long_time)
     static const struct rate rate = {100, 100};
     struct namespace_rate *limit = namespace_rate_new();
     const struct client_space space = namespace_rate_space("a");
-    const struct ip old = namespace_rate_ip("10.1.0.1"), hog = namespace_rate_ip("10.1.0.2");
+    const struct ip old = ip_from("10.1.0.1"), hog = ip_from("10.1.0.2");
     for (int64_t hours = 1; hours <= 100; hours++) {
         const int64_t now_us = START_US + hours * 3600 * SECOND_US;
         (void)namespace_rate_ask(limit, &space, &old, &rate, START_US, 50);
@@ -219,7 +213,7 @@ UNIT_TEST(test_waits)
     for (size_t i = 0; i < sizeof(rates) / sizeof(rates[0]); i++) {
         struct namespace_rate *limit = namespace_rate_new();
         const struct client_space space = namespace_rate_space("a");
-        const struct ip ip = namespace_rate_ip("10.1.0.1");
+        const struct ip ip = ip_from("10.1.0.1");
         int64_t now_us = START_US, wait_us = 0;
         unsigned tries = 0;
         while ((wait_us = namespace_rate_take(limit, &space, &ip, &rates[i], now_us)) == 0) {
@@ -250,7 +244,7 @@ struct namespace_crowd {
 static void *namespace_rate_run(void *data)
 {
     struct namespace_crowd *crowd = data;
-    struct ip ip = namespace_rate_ip("10.1.0.1");
+    struct ip ip = ip_from("10.1.0.1");
     ip.bytes[3] = (uint8_t)(crowd->number / 2); /* two clients, of two threads each */
     atomic_fetch_add(crowd->passed, namespace_rate_ask(crowd->limit, &crowd->space, &ip,
                                                        &crowd->rate, START_US, EACH));
@@ -290,7 +284,7 @@ UNIT_TEST(test_places_for_all_namespaces)
         for (unsigned i = 0; i < SPACES; i++) {
             (void)snprintf(label, sizeof(label), "team-%u", i); /* fits */
             const struct client_space space = namespace_rate_space(label);
-            struct ip ip = namespace_rate_ip("10.1.0.0");
+            struct ip ip = ip_from("10.1.0.0");
             memcpy(ip.bytes + 2, &(uint16_t){(uint16_t)i}, sizeof(uint16_t));
             if (pass == 0) {
                 (void)namespace_rate_ask(limit, &space, &ip, &rate, START_US, 4);

@@ -1,6 +1,7 @@
 /* Random trees, settings and questions: what a client gets by its search path against what one that
  * is no pod finds by asking for one name after another, with random nameservers behind them. */
 #include "common/base/buf.h"
+#include "tests/support/from_text.h"
 #include "tests/support/random_numbers.h"
 #include "tests/support/skydns/response_bytes.h"
 #include "tests/support/unit_test.h"
@@ -305,7 +306,7 @@ static bool path_model_try_place(struct scan *w, unsigned place, unsigned *waits
         f->search_list_at = search_list_at;
         assert_string_equal(path_model_ask(w, 0, true), "forward");
         assert_int_equal(f->deferral.search_list_at, place);
-        struct dname name = fixture_name(w->names[place]);
+        struct dname name = dname_from(w->names[place]);
         assert_int_equal(f->deferral.forward.len, name.len);
         assert_memory_equal(f->deferral.forward.wire, name.wire, name.len);
         *waits_at = place + 1;

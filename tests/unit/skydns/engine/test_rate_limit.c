@@ -4,14 +4,14 @@
 
 #include "common/base/seeded_hash.h"
 #include "skydns/engine/rate_limit.h"
+#include "tests/support/from_text.h"
 #include "tests/support/unit_test.h"
 
 enum { SECOND_US = 1000 * 1000, START_US = 100 * SECOND_US };
 
 static uint64_t rate_limit_client_of(const char *text)
 {
-    struct ip ip;
-    assert_true(ip_parse(slice_str(text), &ip));
+    struct ip ip = ip_from(text);
     const struct addr addr = addr_of_ip(&ip, 5353);
     return rate_limit_client(&addr);
 }

@@ -1,6 +1,7 @@
 /* Search paths: which queries have one, what each kind of answer at a place means, and what the
  * reply looks like. test_path_model compares with a client that searches by itself. */
 #include "skydns/external/hosts_table.h"
+#include "tests/support/from_text.h"
 #include "tests/support/skydns/hosts_table_of.h"
 #include "tests/support/skydns/response_bytes.h"
 #include "tests/support/unit_test.h"
@@ -147,7 +148,7 @@ UNIT_TEST_ON(no_data, struct search_list_bed *p)
 
 UNIT_TEST_ON(few_dots, struct search_list_bed *p)
 {
-    struct hosts_entry entry = {.name = fixture_name("nas.")};
+    struct hosts_entry entry = {.name = dname_from("nas.")};
     check(p, "redis" TEAM "A", DENIED("redis.team.svc.cluster.local."));
     p->f->config.settings.ndots = 3;
     check(p, "redis.x" TEAM "A", DENIED("redis.x.team.svc.cluster.local."));
@@ -262,7 +263,7 @@ static const char *search_list_forwarded(struct search_list_bed *p, const char *
 
 static void check_forward(struct search_list_bed *p, const char *name, unsigned place)
 {
-    struct dname asked = fixture_name(name);
+    struct dname asked = dname_from(name);
     assert_int_equal(p->f->verdict, ENGINE_DEFER);
     assert_int_equal(p->f->deferral.kind, ENGINE_DEFER_FORWARD);
     assert_int_equal(p->f->deferral.search_list_at, place);
@@ -334,7 +335,7 @@ UNIT_TEST_ON(not_allowed, struct search_list_bed *p)
 /* Externals answer the place that asked for them; a later one asks for its own. */
 UNIT_TEST_ON(lookups, struct search_list_bed *p)
 {
-    struct external_answer gone = {.question = {fixture_name("gone.test."), 1},
+    struct external_answer gone = {.question = {dname_from("gone.test."), 1},
                                    .outcome = EXTERNAL_DENIED};
     p->f->config.settings.schema = ENGINE_SCHEMA_KUBERNETES;
     check(p, "out" TEAM "A", "lookup far.test./A");
@@ -346,7 +347,7 @@ UNIT_TEST_ON(lookups, struct search_list_bed *p)
     gone.outcome = EXTERNAL_FAILED;
     check(p, "gone.other" TEAM "A", "lookup near.test./A");
     assert_int_equal(p->f->deferral.search_list_at, 1);
-    struct external_answer near = {.question = {fixture_name("near.test."), 1},
+    struct external_answer near = {.question = {dname_from("near.test."), 1},
                                    .outcome = EXTERNAL_DENIED};
     p->f->externals = (struct external_answers){1, &near};
     p->f->search_list_at = 1;
@@ -359,7 +360,7 @@ UNIT_TEST_ON(lookups, struct search_list_bed *p)
 /* The refresh asks about the cached name, not the client's, with the client's flags. */
 UNIT_TEST_ON(refreshes, struct search_list_bed *p)
 {
-    const struct dname bare = fixture_name("www.example.");
+    const struct dname bare = dname_from("www.example.");
     search_list_put(p, "www.example. A edns=1232 do", "www.example.", 100);
     for (unsigned i = 0; i < CACHE_REFRESH_HITS; i++) {
         (void)fixture_ask(p->f, "www.example" TEAM "A edns=1232 do");

@@ -1,29 +1,16 @@
 /* Hosts files: what their lines say, what of them is left out, and what is found again. */
 #include "skydns/external/hosts_file.h"
+#include "tests/support/from_text.h"
 #include "tests/support/unit_test.h"
 
 enum { TEXT_MAX = 4096 };
 
 enum { ENOUGH = 1 << 20 }; /* bytes */
 
-static struct dname hosts_name_of(const char *text)
-{
-    struct dname name;
-    assert_true(dname_from_text(slice_str(text), &name));
-    return name;
-}
-
-static struct ip hosts_ip_of(const char *text)
-{
-    struct ip ip;
-    assert_true(ip_parse(slice_str(text), &ip));
-    return ip;
-}
-
 static const char *hosts_addresses(const struct hosts_table *table, const char *text)
 {
     static char out[TEXT_MAX];
-    struct dname name = hosts_name_of(text);
+    struct dname name = dname_from(text);
     size_t count, n = 0;
     const struct ip *ips = hosts_table_find(table, &name, &count);
     out[0] = '\0';
@@ -39,7 +26,7 @@ static const char *hosts_addresses(const struct hosts_table *table, const char *
 static const char *first_name(const struct hosts_table *table, const char *text)
 {
     static char out[DNAME_TEXT_MAX];
-    struct ip ip = hosts_ip_of(text);
+    struct ip ip = ip_from(text);
     const struct slice wire = hosts_table_name(table, &ip);
     struct dname name = {.len = (uint8_t)wire.len};
     if (wire.len == 0) {
@@ -151,7 +138,7 @@ UNIT_TEST(test_room)
     for (size_t i = 0; i < NAMES; i++) {
         char text[32];
         (void)snprintf(text, sizeof(text), "blocked%zu.test", i);
-        entry.name = hosts_name_of(text);
+        entry.name = dname_from(text);
         const bool is_added = hosts_table_add(table, &entry);
         assert_true(!is_added || cached == i); /* none after the first that is left out */
         cached += is_added;
@@ -161,7 +148,7 @@ UNIT_TEST(test_room)
     assert_int_equal(hosts_table_count(table), cached);
     assert_int_equal(hosts_table_left_out(table), NAMES - cached);
     assert_string_equal(hosts_addresses(table, "blocked0.test"), "0.0.0.0");
-    entry.name = hosts_name_of("blocked0.test"); /* full for further addresses, too */
+    entry.name = dname_from("blocked0.test"); /* full for further addresses, too */
     entry.ip.bytes[0] = 10;
     assert_false(hosts_table_add(table, &entry));
     assert_string_equal(first_name(table, "0.0.0.0"), "blocked0.test.");
@@ -172,7 +159,7 @@ UNIT_TEST(test_many_addresses_of_a_name)
 {
     enum { IPS = HOSTS_IPS_MAX + 72 };
     struct hosts_table *table = hosts_table_new(ENOUGH);
-    struct hosts_entry entry = {.name = hosts_name_of("a.test")};
+    struct hosts_entry entry = {.name = dname_from("a.test")};
     size_t count;
     for (unsigned i = 0; i < 2 * IPS; i++) { /* each twice */
         entry.ip = (struct ip){.family_bytes = 4, .bytes = {10, 0, 0, (uint8_t)(i / 2)}};

@@ -1,17 +1,11 @@
 /* Checks the upstreams of a name, and the serial of their responses. */
 #include "skydns/external/zone_table.h"
+#include "tests/support/from_text.h"
 #include "tests/support/unit_test.h"
-
-static struct dname external_zone_table_name_of(const char *text)
-{
-    struct dname name;
-    assert_true(dname_from_text(slice_str(text), &name));
-    return name;
-}
 
 static struct forward_zone zone_at(const char *name, const char *server)
 {
-    struct forward_zone zone = {.name = external_zone_table_name_of(name)};
+    struct forward_zone zone = {.name = dname_from(name)};
     struct err err;
     if (*server) {
         zone.server_count = 1;
@@ -23,13 +17,13 @@ static struct forward_zone zone_at(const char *name, const char *server)
 static const char *zone_table_found(const struct zone_table *table, const char *name)
 {
     static char text[DNAME_TEXT_MAX];
-    struct dname wire = external_zone_table_name_of(name);
+    struct dname wire = dname_from(name);
     return dname_to_text(&zone_table_find(table, &wire)->name, text);
 }
 
 static uint32_t zone_table_serial(const struct zone_table *table, const char *name)
 {
-    struct dname wire = external_zone_table_name_of(name);
+    struct dname wire = dname_from(name);
     return zone_table_find(table, &wire)->serial;
 }
 
@@ -91,7 +85,7 @@ UNIT_TEST(test_ds)
                                          zone_at("eu.acme.local", "10.0.0.2:53")};
     struct zone_table *table = zone_table_new(zones, ARRAY_LEN(zones), NULL);
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-        const struct dname name = external_zone_table_name_of(rows[i].name);
+        const struct dname name = dname_from(rows[i].name);
         const struct forward_zone *zone = zone_table_find_for(table, &name, DNS_TYPE_DS);
         char text[DNAME_TEXT_MAX];
         assert_string_equal(dname_to_text(&zone->name, text), rows[i].zone);
@@ -135,7 +129,7 @@ UNIT_TEST(test_origins)
             first++;
         }
         struct zone_table *table = zone_table_new(zones, 3, NULL);
-        struct dname name = external_zone_table_name_of("a.test");
+        struct dname name = dname_from("a.test");
         const struct forward_zone *zone = zone_table_find(table, &name);
         assert_int_equal(zone->origin, ZONE_FROM_DOCUMENT);
         assert_true(nameserver_equal(&zone->servers[0], &zones[first].servers[0]));

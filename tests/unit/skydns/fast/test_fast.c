@@ -1,6 +1,7 @@
 /* Checks what the fast path must answer, and what it must leave; cases in which it once disagreed
  * with the slow path; names looked up in a batch. test_fast_model.c compares the two on random
  * stores. */
+#include "tests/support/from_text.h"
 #include "tests/support/loopback.h"
 #include "tests/support/unit_test.h"
 #include "tests/unit/skydns/fast/fast_bed.h"
@@ -206,7 +207,7 @@ UNIT_TEST(test_a_reverse_name_of_this_server)
     static const char *const questions[] = {"local.dns.10.in-addr.arpa. PTR"};
     struct bed b = {.f = fixture_new(&key, 1)};
     fixture_domain(b.f, "10.in-addr.arpa.");
-    b.f->config.settings.local = fixture_name("web.default.svc.cluster.local.");
+    b.f->config.settings.local = dname_from("web.default.svc.cluster.local.");
     compare_all(&b, questions, 1);
 }
 
@@ -220,7 +221,7 @@ UNIT_TEST(test_a_hostmaster_next_door)
     struct bed b = {.f = fixture_new(&key, 1)};
     fixture_domain(b.f, "b.corp.");
     for (size_t i = 0; i < b.f->config.zone_count; i++) {
-        b.f->config.zones[i].hostmaster = fixture_name("ops.c.corp.");
+        b.f->config.zones[i].hostmaster = dname_from("ops.c.corp.");
     }
     compare_all(&b, questions, sizeof(questions) / sizeof(questions[0]));
     assert_int_equal(b.answered, 3); /* one is of another domain */

@@ -6,6 +6,7 @@
 #include "skydns/external/cache_counts.h"
 #include "skydns/external/hosts_table.h"
 #include "skydns/external/zone_table.h"
+#include "tests/support/from_text.h"
 #include "tests/support/skydns/hosts_table_of.h"
 #include "tests/support/skydns/response_bytes.h"
 #include "tests/support/unit_test.h"
@@ -246,10 +247,10 @@ static void fast_model_draw_config(struct bed *b, unsigned which)
     config->settings.round_robin = random_below(2);
     config->settings.ttl_s = random_below(3) ? 3600 : 20;
     config->zones[0].hostmaster =
-        fixture_name(RANDOM_PICK("hostmaster.cluster.local.", "hostmaster.skydns.local.", "h.test.",
-                                 "HM.x.Local.", "a.b.cluster.local.", "x.svc.cluster.local."));
+        dname_from(RANDOM_PICK("hostmaster.cluster.local.", "hostmaster.skydns.local.", "h.test.",
+                               "HM.x.Local.", "a.b.cluster.local.", "x.svc.cluster.local."));
     if (random_below(3) == 0) {
-        config->settings.local = fixture_name("web.default.svc.cluster.local.");
+        config->settings.local = dname_from("web.default.svc.cluster.local.");
     }
     config->settings.schema = which % SCHEMAS;
     config->settings.pods = which / SCHEMAS % PODS;
@@ -282,17 +283,16 @@ static void draw_others(struct bed *b)
                                             "below.absent.cluster.local.",
                                             "absent.n.svc.cluster.local."};
         if (i == 0 || random_below(2)) {
-            zones[count] = (struct forward_zone){.name = fixture_name(names[i]),
+            zones[count] = (struct forward_zone){.name = dname_from(names[i]),
                                                  .server_count = random_below(8) > 0};
             zones[count++].servers[0] = nameserver_at(addr_of_ip(&ip, 53));
         }
     }
     b->others = zone_table_new(zones, count, NULL);
     b->cache = cache_new(1000);
-    const struct hosts_entry entries[] = {
-        {.ip = ip, .name = fixture_name("www.test.")},
-        {.ip = ip, .name = fixture_name("x.n.svc.cluster.local.")},
-        {.ip = ip, .name = fixture_name("x.stub.cluster.local.")}};
+    const struct hosts_entry entries[] = {{.ip = ip, .name = dname_from("www.test.")},
+                                          {.ip = ip, .name = dname_from("x.n.svc.cluster.local.")},
+                                          {.ip = ip, .name = dname_from("x.stub.cluster.local.")}};
     b->hosts = random_below(3) == 0 ? hosts_table_of(entries, 3) : NULL;
     config->hosts = b->hosts;
     config->zones_of_others = b->others;
@@ -303,7 +303,7 @@ static void draw_others(struct bed *b)
     config->settings.ndots = random_below(4);
     config->settings.no_aaaa_count = random_below(2);
     config->settings.no_aaaa[0] =
-        fixture_name(RANDOM_PICK(".", ".", "test.", "sub.test.", "local.", "arpa.", "localhost."));
+        dname_from(RANDOM_PICK(".", ".", "test.", "sub.test.", "local.", "arpa.", "localhost."));
     config->settings.dns64.is_on = random_below(4) == 0;
 }
 
@@ -321,7 +321,7 @@ static void keep_one(struct bed *b)
 {
     static const struct addr nameserver;
     uint8_t wire[4096];
-    struct cache_key key = {.name = fixture_name(external_names[random_below(EXTERNAL_NAMES)]),
+    struct cache_key key = {.name = dname_from(external_names[random_below(EXTERNAL_NAMES)]),
                             .type = random_below(3)   ? DNS_TYPE_A
                                     : random_below(2) ? DNS_TYPE_TXT
                                     : random_below(2) ? DNS_TYPE_DS
@@ -376,7 +376,7 @@ static void put_topology(struct bed *b, const char *service, const char *ns)
     struct topology_entry entries[ENTRIES];
     char text[DNAME_TEXT_MAX];
     (void)snprintf(text, sizeof(text), "%s.%s.svc.cluster.local.", service, ns);
-    const struct dname name = fixture_name(text);
+    const struct dname name = dname_from(text);
     for (unsigned i = 0; i < ENTRIES; i++) {
         const unsigned kind = random_below(4);
         if (kind == 0) {
@@ -448,7 +448,7 @@ static void draw_any_name(struct bed *b, char *out)
     struct engine_config *config = &b->f->config;
     struct dname name = random_below(4)
                             ? config->zones[random_below((uint32_t)config->zone_count)].domain
-                            : fixture_name("96.10.in-addr.arpa.");
+                            : dname_from("96.10.in-addr.arpa.");
     for (unsigned labels = random_below(9); labels > 0; labels--) {
         assert_true(dname_prepend(
             &name, slice_str(RANDOM_PICK("svc", "svc", "pod", "n", "default", "a", "web", "_tcp",

@@ -15,6 +15,7 @@
 #include "skydns/tap/query_tap.h"
 #include "skydns/udp/worker.h"
 #include "tests/support/etcd_sync.h"
+#include "tests/support/from_text.h"
 #include "tests/support/unit_test.h"
 
 enum { THREADS = 2, START_MS = 1000000, METRICS_MAX = 1 << 20, CLIENTS_PAGE_MAX = 4 << 20 };
@@ -88,8 +89,7 @@ static void figures_start(struct figures_bed *bed, size_t labels_max)
 {
     *bed = (struct figures_bed){.loop = ev_loop_new(0)};
     figures_clock_ms = START_MS;
-    struct dname domain;
-    assert_true(dname_from_text(slice_str(domain_text), &domain));
+    struct dname domain = dname_from(domain_text);
     for (size_t i = 0; i < THREADS; i++) {
         bed->counts[i] = client_counts_new();
         client_counts_set_domain(bed->counts[i], domain.len);
@@ -126,15 +126,13 @@ UNIT_FIXTURE(struct figures_bed, client_figures_set_up, figures_stop)
 
 static void figures_place(struct figures_bed *bed, const char *address, const char *ns)
 {
-    struct ip ip;
-    assert_true(ip_parse(slice_str(address), &ip));
+    struct ip ip = ip_from(address);
     client_index_add(bed->index, &ip, slice_str(ns));
 }
 
 static void figures_unplace(struct figures_bed *bed, const char *address, const char *ns)
 {
-    struct ip ip;
-    assert_true(ip_parse(slice_str(address), &ip));
+    struct ip ip = ip_from(address);
     client_index_remove(bed->index, &ip, slice_str(ns));
 }
 
@@ -144,9 +142,8 @@ static void figures_note(struct figures_bed *bed, unsigned thread, const char *a
 {
     uint8_t bytes[512] = {[2] = (uint8_t)(flags >> 8), [3] = (uint8_t)flags, [5] = 1};
     struct addr client;
-    struct dname dname;
     assert_true(addr_parse_ip(slice_str(address), 53, &client));
-    assert_true(dname_from_text(slice_str(name), &dname));
+    struct dname dname = dname_from(name);
     bytes[7] = (flags & 0xf) == DNS_RCODE_NOERROR;
     memcpy(bytes + DNS_HEADER_SIZE, dname.wire, dname.len);
     bytes[DNS_HEADER_SIZE + dname.len + 1] = DNS_TYPE_A;
@@ -289,8 +286,7 @@ UNIT_TEST_ON(test_figures_of_the_page, struct figures_bed *bed)
 UNIT_TEST_ON(test_pods_of_the_page, struct figures_bed *bed)
 {
     const struct client_description pod = {.ns = slice_str("prod"), .pod = slice_str("web-0")};
-    struct ip ip;
-    assert_true(ip_parse(slice_str("10.0.0.1"), &ip));
+    struct ip ip = ip_from("10.0.0.1");
     struct client_record *record = client_index_new_record(bed->index, &ip, &pod);
     client_index_set_record(bed->index, record);
     client_index_commit(bed->index);

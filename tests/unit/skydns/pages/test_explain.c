@@ -4,18 +4,12 @@
 
 #include "common/dns/record.h"
 #include "skydns/records/rr.h"
+#include "tests/support/from_text.h"
 #include "tests/support/unit_test.h"
-
-static struct dname explain_name_of(const char *text)
-{
-    struct dname name;
-    assert_true(dname_from_text(slice_str(text), &name));
-    return name;
-}
 
 static const struct explain_name *explain_find_name(const struct explanation *x, const char *text)
 {
-    struct dname name = explain_name_of(text);
+    struct dname name = dname_from(text);
     for (size_t i = 0; i < x->name_count; i++) {
         if (dname_equal(&x->names[i].name, &name)) {
             return &x->names[i];
@@ -281,8 +275,8 @@ UNIT_TEST_ON(test_absent, struct pages_bed *bed)
 {
     bed_fill(bed, mixed, ARRAY_LEN(mixed));
     const struct explanation *x = bed_explain(bed, "wbe.one.svc.cluster.local", "A");
-    struct dname closest = explain_name_of("one.svc.cluster.local"),
-                 near = explain_name_of("web.one.svc.cluster.local");
+    struct dname closest = dname_from("one.svc.cluster.local"),
+                 near = dname_from("web.one.svc.cluster.local");
     assert_int_equal(x->plan->rcode, DNS_RCODE_NXDOMAIN);
     assert_int_equal(x->name_count, 1);
     assert_false(x->names[0].exists);
@@ -385,7 +379,7 @@ UNIT_TEST(test_external_questions)
     bed_start(&bed, "-nameservers=127.0.0.1:10253");
     bed_fill(&bed, mixed, ARRAY_LEN(mixed));
     const struct explanation *x = bed_explain(&bed, "out.x.cluster.local", "A");
-    struct dname outside = explain_name_of("db.example.com");
+    struct dname outside = dname_from("db.example.com");
     assert_int_equal(x->external_count, 1);
     assert_true(dname_equal(&x->externals[0].question.name, &outside));
     assert_int_equal(x->externals[0].question.type, DNS_TYPE_A);
@@ -420,7 +414,7 @@ UNIT_TEST_ON(test_nothing_read_yet, struct pages_bed *bed)
 /* The configuration passed counts, not the one at the explainer's creation. */
 UNIT_TEST_ON(test_configuration_in_force, struct pages_bed *bed)
 {
-    struct dname domain = explain_name_of("example.com");
+    struct dname domain = dname_from("example.com");
     bed_fill(bed, NULL, 0);
     bed_add(bed, "com/example/www", "{'host':'10.0.0.1'}");
     assert_int_equal(bed_explain(bed, "www.example.com", "A")->plan->rcode, DNS_RCODE_SERVFAIL);

@@ -5,6 +5,7 @@
 #include "skydns/clients/client_index.h"
 #include "skydns/clients/visibility.h"
 #include "skydns/pages/explain_page.h"
+#include "tests/support/from_text.h"
 #include "tests/support/unit_test.h"
 
 static const struct bed_key keys[] = {
@@ -26,23 +27,16 @@ static void explain_asking_client_retire(void *data, void *block, void (*fn)(voi
     fn(block);
 }
 
-static struct ip explain_asking_client_ip_of(const char *text)
-{
-    struct ip ip;
-    assert_true(ip_parse(slice_str(text), &ip));
-    return ip;
-}
-
 static void explain_asking_client_add_pod(struct who_bed *w, const char *address, const char *ns)
 {
-    const struct ip ip = explain_asking_client_ip_of(address);
+    const struct ip ip = ip_from(address);
     client_index_add(w->index, &ip, slice_str(ns));
 }
 
 /* 10.1.0.1 is of a, .2 of b, .3 of both, .4 of a node. */
 static void explain_asking_client_start(struct who_bed *w, const char *flags)
 {
-    const struct ip node = explain_asking_client_ip_of("10.1.0.4");
+    const struct ip node = ip_from("10.1.0.4");
     bed_start(&w->bed, flags);
     bed_fill(&w->bed, keys, ARRAY_LEN(keys));
     w->index =

@@ -8,6 +8,7 @@
 #include "skydns/external/hosts_table.h"
 #include "skydns/external/zone_table.h"
 #include "skydns/pages/explain_page.h"
+#include "tests/support/from_text.h"
 #include "tests/support/skydns/fixture.h"
 #include "tests/support/skydns/hosts_table_of.h"
 #include "tests/support/skydns/response_bytes.h"
@@ -38,9 +39,9 @@ static void explain_external_publish(struct told *t, struct hosts_table *hosts)
     struct err err;
     assert_int_equal(addr_parse("192.0.2.1:53", &zones[0].servers[0].address, &err), 0);
     zones[1] = (struct forward_zone){
-        .name = fixture_name("acme.local"), .origin = ZONE_FROM_FLAG, .server_count = 1};
+        .name = dname_from("acme.local"), .origin = ZONE_FROM_FLAG, .server_count = 1};
     assert_int_equal(addr_parse("192.0.2.2:53", &zones[1].servers[0].address, &err), 0);
-    zones[2] = (struct forward_zone){.name = fixture_name("x.cluster.local")};
+    zones[2] = (struct forward_zone){.name = dname_from("x.cluster.local")};
     t->config = options_engine_config(&t->bed.options);
     t->config->zones_of_others = zone_table_new(zones, ARRAY_LEN(zones), NULL);
     t->config->cache = cache_new(100);
@@ -76,7 +77,7 @@ UNIT_FIXTURE(struct told, explain_external_setup, explain_external_teardown)
 
 static struct cache_key key_of(const struct told *t, const char *text)
 {
-    struct dname name = fixture_name(text);
+    struct dname name = dname_from(text);
     return (struct cache_key){
         .name = name,
         .type = DNS_TYPE_A,
@@ -189,7 +190,7 @@ UNIT_TEST_ON(test_a_stub_zone_without_nameservers, struct told *t)
 UNIT_TEST_ON(test_hosts, struct told *t)
 {
     const struct hosts_entry entry = {.ip = {.family_bytes = 4, .bytes = {10, 9, 8, 7}},
-                                      .name = fixture_name("printer.office")};
+                                      .name = dname_from("printer.office")};
     explain_external_publish(t, hosts_table_of(&entry, 1));
     const struct explanation *x = bed_explain(&t->bed, "Printer.Office", "A");
     assert_int_equal(x->external.source, EXPLAIN_FROM_HOSTS);

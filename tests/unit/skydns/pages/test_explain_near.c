@@ -1,5 +1,6 @@
 /* explain_near_names: which names are close enough to suggest. */
 #include "skydns/pages/explain.h"
+#include "tests/support/from_text.h"
 #include "tests/support/skydns/fixture.h"
 #include "tests/support/unit_test.h"
 
@@ -23,7 +24,7 @@ static const char *near_text(struct fixture *f, const char *text, char out[TEXT_
     static char texts[EXPLAIN_NEAR_MAX][DNAME_TEXT_MAX];
     char *sorted[EXPLAIN_NEAR_MAX];
     struct dname near[EXPLAIN_NEAR_MAX];
-    struct dname name = fixture_name(text);
+    struct dname name = dname_from(text);
     const struct explain_near_case c = {.store = f->store,
                                         .config = &f->config,
                                         .name = &name,
@@ -145,9 +146,9 @@ UNIT_TEST(test_order)
     };
     struct fixture *f = fixture_new(keys, ARRAY_LEN(keys));
     struct dname near[EXPLAIN_NEAR_MAX];
-    struct dname name = fixture_name("servce-1.a.svc.cluster.local");
-    const struct dname first = fixture_name("service-1.a.svc.cluster.local"),
-                       second = fixture_name("servce-1.other.svc.cluster.local");
+    struct dname name = dname_from("servce-1.a.svc.cluster.local");
+    const struct dname first = dname_from("service-1.a.svc.cluster.local"),
+                       second = dname_from("servce-1.other.svc.cluster.local");
     const struct explain_near_case c = {.store = f->store,
                                         .config = &f->config,
                                         .name = &name,
@@ -179,13 +180,13 @@ UNIT_TEST(test_bounds)
         keys[i] = (struct fixture_key){paths[i], "{'host':'10.0.0.1'}"};
     }
     struct fixture *f = fixture_new(keys, KEYS);
-    struct dname name = fixture_name("service.cluster.local");
+    struct dname name = dname_from("service.cluster.local");
     const struct explain_near_case c = {.store = f->store,
                                         .config = &f->config,
                                         .name = &name,
                                         .resolves = counts_only,
                                         .data = &tried};
-    name = fixture_name("service0000.cluster.local");
+    name = dname_from("service0000.cluster.local");
     assert_int_equal(explain_near_names(&c, near), 0);
     assert_int_equal(tried, TRIED_MAX);
     fixture_free(f);

@@ -8,6 +8,7 @@
 #include "common/base/clock.h"
 #include "skydns/dnssec/dnssec.h"
 #include "skydns/pages/explain_page.h"
+#include "tests/support/from_text.h"
 #include "tests/support/skydns/sample_keys.h"
 #include "tests/support/test_clock.h"
 #include "tests/support/unit_test.h"
@@ -76,10 +77,9 @@ static void explain_signed_expect(const char *text, const char *part, bool is_th
 static void explain_signed_sign(struct pages *p, const char *owner, uint16_t type, uint32_t ttl_s,
                                 const struct slice *data, size_t count)
 {
-    struct dname name;
     struct dnssec_signature made[DNSSEC_ZONE_KEYS_MAX];
     size_t made_count;
-    assert_true(dname_from_text(slice_str(owner), &name));
+    struct dname name = dname_from(owner);
     const struct dnssec_rrset rrset = {.owner = slice_of(name.wire, name.len),
                                        .type = type,
                                        .ttl_s = ttl_s,

@@ -1,5 +1,6 @@
 /* explain_why: which reasons other than keys it gives, and when none. */
 #include "skydns/pages/explain.h"
+#include "tests/support/from_text.h"
 #include "tests/support/skydns/fixture.h"
 #include "tests/support/unit_test.h"
 
@@ -169,7 +170,7 @@ UNIT_TEST(test_sentences)
     };
     struct fixture *f = fixture_new(keys, ARRAY_LEN(keys));
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-        struct dname name = fixture_name(rows[i].name);
+        struct dname name = dname_from(rows[i].name);
         const struct answer_plan plan = {.is_authoritative = rows[i].is_authoritative,
                                          .rcode = rows[i].rcode,
                                          .error = rows[i].error};
@@ -206,7 +207,7 @@ UNIT_TEST(test_name_servers_in_keys)
     };
     struct fixture *f = fixture_new(keys, ARRAY_LEN(keys));
     static const struct explain_external here;
-    struct dname name = fixture_name("ns.dns.cluster.local");
+    struct dname name = dname_from("ns.dns.cluster.local");
     const struct answer_plan plan = {.is_authoritative = true};
     assert_null(explain_why(&(struct explain_case){.config = &f->config,
                                                    .store = f->store,

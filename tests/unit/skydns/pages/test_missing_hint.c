@@ -4,6 +4,7 @@
 
 #include "skydns/pages/metrics_table.h"
 #include "skydns/pages/missing_hint_internal.h"
+#include "tests/support/from_text.h"
 #include "tests/support/unit_test.h"
 
 static const struct bed_key cluster[] = {
@@ -33,8 +34,7 @@ static struct missing_hint hint_of(const struct pages_bed *bed, const char *text
 {
     const struct metrics_sources sources = sources_of(bed);
     struct missing_hint hint;
-    struct dname name;
-    assert_true(dname_from_text(slice_str(text), &name));
+    struct dname name = dname_from(text);
     missing_hint_find(&sources, &name, slice_str(space), &hint);
     return hint;
 }

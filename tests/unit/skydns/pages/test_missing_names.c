@@ -7,6 +7,7 @@
 #include "skydns/pages/missing_list_internal.h"
 #include "skydns/pages/missing_names.h"
 #include "skydns/tap/query_tap.h"
+#include "tests/support/from_text.h"
 #include "tests/support/test_clock.h"
 #include "tests/support/unit_test.h"
 
@@ -49,8 +50,7 @@ static void put_sample(struct missing_bed *bed, const char *text)
 {
     static const struct addr client;
     uint8_t bytes[512] = {0};
-    struct dname name;
-    assert_true(dname_from_text(slice_str(text), &name));
+    struct dname name = dname_from(text);
     memcpy(bytes + DNS_HEADER_SIZE, name.wire, name.len);
     bytes[DNS_HEADER_SIZE + name.len + 1] = DNS_TYPE_A;
     const struct engine_query query = {.client = &client};

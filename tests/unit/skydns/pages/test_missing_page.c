@@ -12,6 +12,7 @@
 #include "skydns/pages/missing_page.h"
 #include "skydns/resolver/resolver.h"
 #include "skydns/tap/query_tap.h"
+#include "tests/support/from_text.h"
 #include "tests/support/unit_test.h"
 
 enum { MISSING_PAGE_MAX = 1 << 20, MONOTONIC_MS = 7200000 };
@@ -125,8 +126,7 @@ static void missing_page_put(struct missing_page_bed *bed, const char *text, uin
 {
     static const struct addr client;
     uint8_t bytes[512] = {0};
-    struct dname name;
-    assert_true(dname_from_text(slice_str(text), &name));
+    struct dname name = dname_from(text);
     memcpy(bytes + DNS_HEADER_SIZE, name.wire, name.len);
     bytes[DNS_HEADER_SIZE + name.len + 1] = (uint8_t)type;
     const struct engine_query query = {.client = &client};
@@ -255,10 +255,9 @@ UNIT_TEST_ON(test_an_hour_later, struct missing_page_bed *bed)
 static struct upstream_figure *missing_page_upstream(struct missing_page_bed *bed, const char *zone,
                                                      const char *server)
 {
-    struct dname name;
     struct nameserver parsed;
     struct err err = {0};
-    assert_true(dname_from_text(slice_str(zone), &name));
+    struct dname name = dname_from(zone);
     assert_int_equal(nameserver_parse(server, &parsed, &err), 0);
     return upstream_figures_of(&bed->resolver->figures, &name, &parsed);
 }

@@ -4,6 +4,7 @@
 
 #include <math.h>
 
+#include "tests/support/from_text.h"
 #include "tests/support/random_numbers.h"
 #include "tests/support/unit_test.h"
 
@@ -12,9 +13,8 @@ enum { SPACES = 20, TOP = 100 };
 static struct dname missing_name(const char *prefix, unsigned number)
 {
     char text[64];
-    struct dname name;
     (void)snprintf(text, sizeof(text), "%s%u.svc.cluster.local.", prefix, number);
-    assert_true(dname_from_text(slice_str(text), &name));
+    struct dname name = dname_from(text);
     return name;
 }
 

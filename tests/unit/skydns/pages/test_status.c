@@ -16,6 +16,7 @@
 #include "skydns/pages/top_names_internal.h"
 #include "skydns/past/past_desk.h"
 #include "skydns/streams/streams.h"
+#include "tests/support/from_text.h"
 #include "tests/support/http_ask.h"
 #include "tests/support/loopback.h"
 #include "tests/support/skydns/sample_keys.h"
@@ -163,12 +164,11 @@ static void status_save_sections(struct snapshot_content *content)
 static int setup_with_snapshot_and(void **state, const char *flags)
 {
     static struct snapshot_content content;
-    struct dname name;
     content = (struct snapshot_content){.writer = store_writer_new()};
     content.header.revision = 42;
     content.header.heard_ms = clock_wall_ms() - 12000;
     status_save_sections(&content);
-    assert_true(dname_from_text(slice_str("web.cluster.local"), &name));
+    struct dname name = dname_from("web.cluster.local");
     const struct record record = {.host = slice_str("10.0.0.1"), .ttl_s = 30};
     (void)store_writer_put_view(content.writer, &name, &record, 40);
     bed_snapshot = &content;

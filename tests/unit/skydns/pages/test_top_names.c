@@ -2,12 +2,12 @@
 #include "skydns/pages/top_names_internal.h"
 
 #include "common/dns/dns.h"
+#include "tests/support/from_text.h"
 #include "tests/support/unit_test.h"
 
 static void pages_top_names_add(struct top_names *top, const char *text, uint16_t type, int times)
 {
-    struct dname name;
-    assert_true(dname_from_text(slice_str(text), &name));
+    struct dname name = dname_from(text);
     for (int i = 0; i < times; i++) {
         top_names_add(top, &name, type);
     }

@@ -6,6 +6,7 @@
 
 #include "skydns/publish/engine_config.h"
 #include "skydns/publish/publisher.h"
+#include "tests/support/from_text.h"
 #include "tests/support/skydns/records.h"
 #include "tests/support/unit_test.h"
 
@@ -39,9 +40,8 @@ UNIT_FIXTURE(struct fixture, publisher_set_up, publisher_fixture_free)
 
 static void publisher_put(struct fixture *f, const char *text, int64_t revision)
 {
-    struct dname name;
     struct record record;
-    assert_true(dname_from_text(slice_str(text), &name));
+    struct dname name = dname_from(text);
     record = (struct record){.ttl_s = 0};
     records_put(f->writer, &name, &record, revision);
 }

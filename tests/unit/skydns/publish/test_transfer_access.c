@@ -1,5 +1,6 @@
 /* Checks which clients may transfer zones. */
 #include "skydns/publish/engine_config.h"
+#include "tests/support/from_text.h"
 #include "tests/support/skydns/fixture.h"
 #include "tests/support/unit_test.h"
 
@@ -10,7 +11,7 @@ static bool publish_transfer_access_allows(const struct transfer_who *who, size_
     struct dname name;
     assert_true(addr_parse_ip(slice_str(client), 4711, &from));
     if (key) {
-        name = fixture_name(key);
+        name = dname_from(key);
     }
     return transfer_access_allows(who, count, &from, key ? &name : NULL);
 }
@@ -20,8 +21,8 @@ UNIT_TEST(test_allows)
     struct err err;
     struct transfer_who who[3] = {
         {.has_network = true},
-        {.has_key = true, .key = fixture_name("k1.")},
-        {.has_network = true, .has_key = true, .key = fixture_name("k2.")},
+        {.has_key = true, .key = dname_from("k1.")},
+        {.has_network = true, .has_key = true, .key = dname_from("k2.")},
     };
     assert_int_equal(network_parse(slice_str("10.0.0.0/8"), &who[0].network, &err), 0);
     assert_int_equal(network_parse(slice_str("fd00::/8"), &who[2].network, &err), 0);

@@ -10,6 +10,7 @@
 #include "skydns/engine/engine.h"
 #include "skydns/publish/engine_config.h"
 #include "skydns/publish/publisher.h"
+#include "tests/support/from_text.h"
 #include "tests/support/skydns/questions.h"
 #include "tests/support/skydns/services.h"
 #include "tests/support/unit_test.h"
@@ -37,7 +38,6 @@ static void churn_publish(struct fixture *f, const struct store *store,
 static void churn_configure(struct fixture *f)
 {
     struct engine_config *config = xcalloc(1, sizeof(*config));
-    struct dname domain;
     *config = (struct engine_config){
         .settings = {.ttl_s = 3600,
                      .min_ttl_s = 60,
@@ -45,7 +45,7 @@ static void churn_configure(struct fixture *f)
                      .max_udp_size = ANSWER_MAX,
                      .no_rec = true},
     };
-    assert_true(dname_from_text(slice_str("cluster.local."), &domain));
+    struct dname domain = dname_from("cluster.local.");
     assert_true(engine_config_add_domain(config, &domain, NULL));
     publisher_configure(f->publisher, config);
 }

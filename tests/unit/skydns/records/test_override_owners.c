@@ -1,18 +1,12 @@
 /* overrides: which owner answers a name (RFC 4592). */
 #include "skydns/records/overrides.h"
+#include "tests/support/from_text.h"
 #include "tests/support/unit_test.h"
-
-static struct dname name_at(const char *text)
-{
-    struct dname name;
-    assert_true(dname_from_text(slice_str(text), &name));
-    return name;
-}
 
 /* A record of the owner, in the place that the index gives it. */
 static void put_owner(struct store_writer *writer, const char *owner, const char *stripped)
 {
-    struct dname place = name_at(owner);
+    struct dname place = dname_from(owner);
     const struct record record = {.host = slice_str("10.0.0.1"), .ttl_s = 30};
     assert_true(dname_prepend(&place, slice_of(OVERRIDE_MARK, 1)));
     assert_true(!*stripped || dname_prepend(&place, slice_str(stripped)));
@@ -54,12 +48,12 @@ UNIT_TEST(test_owners)
     put_owner(writer, "*.com", "x");
     const struct store *store = store_writer_commit(writer, 1, &garbage);
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-        const struct dname name = name_at(cases[i].name);
+        const struct dname name = dname_from(cases[i].name);
         struct override_found found;
         const bool is_found = overrides_find(store, &name, &found);
         assert_that(is_found == (cases[i].owner != NULL), "%s: found: %d", cases[i].name, is_found);
         if (is_found) {
-            const struct dname right = name_at(cases[i].owner);
+            const struct dname right = dname_from(cases[i].owner);
             struct dname place;
             assert_true(overrides_place(&found, &name, &place));
             struct dname owner = place;
@@ -80,7 +74,7 @@ UNIT_TEST(test_long_names)
 {
     struct store_writer *writer = store_writer_new();
     struct store_garbage *garbage;
-    struct dname name = name_at("com");
+    struct dname name = dname_from("com");
     struct override_found found;
     while (dname_prepend(&name, slice_str("a"))) {
     }

@@ -10,6 +10,7 @@
 #include "skydns/publish/publisher.h"
 #include "skydns/records/rng.h"
 #include "skydns/records/store_ready.h"
+#include "tests/support/from_text.h"
 #include "tests/support/skydns/records.h"
 #include "tests/support/skydns/services.h"
 #include "tests/support/unit_test.h"
@@ -113,14 +114,13 @@ static void pin_fixture_free(struct fixture *f)
 static struct dname pin_random_name(struct fixture *f)
 {
     char text[64] = "test";
-    struct dname name;
     for (uint32_t depth = 1 + pin_random_below(f, 3); depth > 0; depth--) {
         char longer[sizeof(text)];
         (void)snprintf(longer, sizeof(longer), "%s.%.50s",
                        labels[pin_random_below(f, ARRAY_LEN(labels))], text);
         memcpy(text, longer, sizeof(text));
     }
-    assert_true(dname_from_text(slice_str(text), &name));
+    struct dname name = dname_from(text);
     return name;
 }
 
@@ -260,8 +260,7 @@ UNIT_TEST(test_nothing_to_pin)
 
 static void put_one(struct fixture *f)
 {
-    struct dname name;
-    assert_true(dname_from_text(slice_str("a.test"), &name));
+    struct dname name = dname_from("a.test");
     f->revision++;
     pin_put(f, &name, f->revision);
     pin_publish(f);

@@ -1,6 +1,7 @@
 /* The list of one section: duplicates, CNAMEs, its limit; for short and long lists. */
 #include "common/dns/dns.h"
 #include "skydns/records/rr.h"
+#include "tests/support/from_text.h"
 #include "tests/support/skydns/fixture.h"
 #include "tests/support/unit_test.h"
 
@@ -11,9 +12,9 @@ static struct dname web, web_capitals, other;
 
 static int rr_names(void **state)
 {
-    web = fixture_name("web.test.");
-    web_capitals = fixture_name("WEB.Test.");
-    other = fixture_name("other.test.");
+    web = dname_from("web.test.");
+    web_capitals = dname_from("WEB.Test.");
+    other = dname_from("other.test.");
     return 0;
 }
 

@@ -1,15 +1,9 @@
 /* Table-driven tests of the tree. Random transactions against a model are in test_store_model.c. */
 #include "common/dns/record_json.h"
 #include "skydns/records/store.h"
+#include "tests/support/from_text.h"
 #include "tests/support/skydns/records.h"
 #include "tests/support/unit_test.h"
-
-static struct dname store_name_of(const char *text)
-{
-    struct dname name;
-    assert_true(dname_from_text(slice_str(text), &name));
-    return name;
-}
 
 static struct record records_store_record_of(const char *host)
 {
@@ -22,7 +16,7 @@ static struct record records_store_record_of(const char *host)
 static void records_store_put(struct store_writer *writer, const char *name, const char *host,
                               int64_t revision)
 {
-    struct dname key = store_name_of(name);
+    struct dname key = dname_from(name);
     struct record record = records_store_record_of(host);
     records_put(writer, &key, &record, revision);
 }
@@ -32,7 +26,7 @@ static void store_put_value(struct store_writer *writer, const char *name, const
 {
     char json[256];
     size_t len = strlen(value);
-    struct dname key = store_name_of(name);
+    struct dname key = dname_from(name);
     struct record record;
     assert_true(len < sizeof(json));
     for (size_t i = 0; i < len; i++) {
@@ -47,7 +41,7 @@ static void store_put_value(struct store_writer *writer, const char *name, const
 
 static void store_del(struct store_writer *writer, const char *name)
 {
-    struct dname key = store_name_of(name);
+    struct dname key = dname_from(name);
     store_writer_del(writer, &key);
 }
 
@@ -62,7 +56,7 @@ static const struct store *store_commit(struct store_writer *writer, int64_t rev
 
 static const struct store_node *records_store_find(const struct store *store, const char *name)
 {
-    struct dname key = store_name_of(name);
+    struct dname key = dname_from(name);
     return store_find(store, &key);
 }
 
@@ -123,7 +117,7 @@ UNIT_TEST(test_find)
     assert_int_equal(store_writer_count(writer), 6);
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         print_message("%s\n", cases[i].name);
-        struct dname name = store_name_of(cases[i].name);
+        struct dname name = dname_from(cases[i].name);
         const struct store_node *node = store_find(store, &name);
         assert_int_equal(node != NULL, cases[i].is_found);
         if (node) {
@@ -348,7 +342,7 @@ UNIT_TEST(test_many_children)
 
 static const struct store_record *only_record(struct store_writer *writer, struct record *record)
 {
-    struct dname name = store_name_of("key.test");
+    struct dname name = dname_from("key.test");
     records_put(writer, &name, record, 1);
     return store_node_record(records_store_find(store_commit(writer, 1), "key.test"));
 }
@@ -435,7 +429,7 @@ UNIT_TEST(test_text_with_escapes)
         record.text = slice_str(rows[i].text);
         record.group = slice_str("g1");
         struct store_writer *writer = store_writer_new();
-        struct dname name = store_name_of("key.test");
+        struct dname name = dname_from("key.test");
         bool is_changed = false;
         const struct store_record *first = only_record(writer, &record);
         struct slice bytes = store_record_text_bytes(first);

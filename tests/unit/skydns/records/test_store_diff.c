@@ -1,5 +1,6 @@
 /* skydns/records/store_diff.h */
 #include "skydns/records/store_diff.h"
+#include "tests/support/from_text.h"
 #include "tests/support/unit_test.h"
 
 enum { NAMES = 300 }; /* of one parent: branches of branches */
@@ -10,9 +11,8 @@ static struct store_garbage *garbage[2];
 static struct dname store_diff_name_of(unsigned i)
 {
     char text[64];
-    struct dname name;
     (void)snprintf(text, sizeof(text), "n%u.svc.test.", i);
-    assert_true(dname_from_text(slice_str(text), &name));
+    struct dname name = dname_from(text);
     return name;
 }
 

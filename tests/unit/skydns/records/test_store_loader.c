@@ -4,17 +4,11 @@
 #include "skydns/records/store_loader.h"
 #include "skydns/records/store_node_internal.h"
 #include "skydns/records/store_ready.h"
+#include "tests/support/from_text.h"
 #include "tests/support/random_numbers.h"
 #include "tests/support/skydns/records.h"
 #include "tests/support/test_clock.h"
 #include "tests/support/unit_test.h"
-
-static struct dname store_loader_name_of(const char *text)
-{
-    struct dname name;
-    assert_true(dname_from_text(slice_str(text), &name));
-    return name;
-}
 
 /* ---- Equal stores ---- */
 
@@ -327,7 +321,7 @@ UNIT_TEST(test_equal_hashes)
         pairs += all[i].hash == all[i - 1].hash;
         for (uint32_t k = i - 1; k <= i && all[i].hash == all[i - 1].hash; k++) {
             (void)snprintf(text, sizeof(text), "n%u", all[k].number);
-            struct dname name = store_loader_name_of(text);
+            struct dname name = dname_from(text);
             struct record record = {.host = slice_str(hosts[k % 3]), .ttl_s = 30};
             (void)store_writer_put_view(writer, &name, &record, k);
         }
@@ -381,7 +375,7 @@ UNIT_TEST(test_refuses_names)
         print_message("%s\n", cases[i].what);
         for (unsigned k = 0; k < PUTS && cases[i].names[k]; k++) {
             bool is_last = k + 1 == PUTS || !cases[i].names[k + 1];
-            struct dname name = store_loader_name_of(cases[i].names[k]);
+            struct dname name = dname_from(cases[i].names[k]);
             size_t shared = is_last && cases[i].shared ? cases[i].shared : shared_end(&last, &name);
             assert_int_equal(store_loader_put(loader, &name, shared, &record),
                              !is_last || cases[i].is_end);
@@ -451,7 +445,7 @@ UNIT_TEST(test_refuses_records)
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         struct store_loader *loader = store_loader_new();
-        struct dname name = store_loader_name_of("a.b");
+        struct dname name = dname_from("a.b");
         print_message("%zu\n", i);
         assert_int_equal(store_loader_put(loader, &name, 1, &cases[i].saved), cases[i].is_fine);
         store_loader_free(loader);
@@ -463,7 +457,7 @@ UNIT_TEST(test_refuses_a_long_host)
 {
     char wire[DNAME_MAX + 1];
     struct store_loader *loader = store_loader_new();
-    struct dname name = store_loader_name_of("a");
+    struct dname name = dname_from("a");
     memset(wire, 1, sizeof(wire));
     wire[0] = 2;
     wire[DNAME_MAX] = 0;
@@ -482,7 +476,7 @@ UNIT_TEST(test_one_name_over_and_over)
     enum { TIMES = 200000 };
     struct store_loader *loader = store_loader_new();
     struct store_saved record = plain_record();
-    struct dname names[] = {store_loader_name_of("a"), store_loader_name_of("b")};
+    struct dname names[] = {dname_from("a"), dname_from("b")};
     for (unsigned i = 0; i < TIMES; i++) {
         assert_true(store_loader_put(loader, &names[i % 2], 1, &record));
     }

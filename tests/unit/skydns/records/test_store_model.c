@@ -3,6 +3,7 @@
 #include "common/base/buf.h"
 #include "skydns/records/store.h"
 #include "skydns/records/store_pick.h"
+#include "tests/support/from_text.h"
 #include "tests/support/random_numbers.h"
 #include "tests/support/skydns/records.h"
 #include "tests/support/unit_test.h"
@@ -297,9 +298,8 @@ static const char *const hosts[] = {"10.0.0.1", "10.0.0.2", "fd00::1", "a.test."
 
 static void store_model_put_both(struct fixture *f, const char *name, int64_t revision)
 {
-    struct dname key;
     struct record record;
-    assert_true(dname_from_text(slice_str(name), &key));
+    struct dname key = dname_from(name);
     record = (struct record){.ttl_s = 0};
     record.port = (uint16_t)revision;
     record.host = slice_str(hosts[revision % (int64_t)ARRAY_LEN(hosts)]);
@@ -317,9 +317,8 @@ static void store_model_put_both(struct fixture *f, const char *name, int64_t re
 static void store_model_change_something(struct fixture *f)
 {
     char name[64];
-    struct dname key;
     store_model_random_name(name);
-    assert_true(dname_from_text(slice_str(name), &key));
+    struct dname key = dname_from(name);
     if (random_below(5) < 2) {
         store_writer_del(f->writer, &key);
         model_del(&f->model, name);

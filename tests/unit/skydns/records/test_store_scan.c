@@ -1,6 +1,7 @@
 /* Walks end where lookups do, and pass the nodes that lookups of shorter names find. */
 #include "common/base/seeded_hash.h"
 #include "skydns/records/store_scan.h"
+#include "tests/support/from_text.h"
 #include "tests/support/skydns/fixture.h"
 #include "tests/support/unit_test.h"
 
@@ -10,7 +11,7 @@ enum { STEPS_MAX = 19 * 8 + 1 };
 
 static const struct store_node *scan_to(const struct store *store, const char *text)
 {
-    struct dname name = fixture_name(text);
+    struct dname name = dname_from(text);
     struct dname_labels labels;
     dname_labels(&name, &labels);
     struct store_scan scan = {.name = name.wire, .offsets = labels.offsets, .count = labels.count};
@@ -31,7 +32,7 @@ static const struct store_node *scan_to(const struct store *store, const char *t
 
 static const struct store_node *store_scan_look_up(const struct store *store, const char *text)
 {
-    struct dname name = fixture_name(text);
+    struct dname name = dname_from(text);
     return store_find(store, &name);
 }
 

@@ -22,6 +22,7 @@
 #include "skydns/tap/query_tap.h"
 #include "skydns/udp/udp_server.h"
 #include "skydns/udp/worker.h"
+#include "tests/support/from_text.h"
 #include "tests/support/loopback.h"
 #include "tests/support/skydns/records.h"
 #include "tests/support/unit_test.h"
@@ -425,8 +426,7 @@ static inline void answer_as_upstream(struct fixture *f, const char *want_name)
 
 static inline int client_from(const struct fixture *f, const char *ip_text, int type)
 {
-    struct ip ip;
-    assert_true(ip_parse(slice_str(ip_text), &ip));
+    struct ip ip = ip_from(ip_text);
     struct addr from = addr_of_ip(&ip, 0);
     int fd = patient_socket(type);
     assert_int_equal(bind(fd, &from.sa, from.len), 0);

@@ -6,6 +6,7 @@
 #include "skydns/engine/engine.h"
 #include "skydns/publish/publisher.h"
 #include "skydns/resolver/answer_pool.h"
+#include "tests/support/from_text.h"
 #include "tests/support/skydns/fixture.h"
 #include "tests/support/skydns/owned.h"
 #include "tests/support/unit_test.h"
@@ -67,8 +68,7 @@ static void answer_pool_teardown(struct bed *b)
 
 static void resolver_answer_pool_push(struct bed *b, const char *client_text, size_t number)
 {
-    struct ip ip;
-    assert_true(ip_parse(slice_str(client_text), &ip));
+    struct ip ip = ip_from(client_text);
     struct addr client = addr_of_ip(&ip, 53);
     struct engine_query query = {
         .wire = b->f->query, .len = b->f->query_len, .client = &client, .local = &client};

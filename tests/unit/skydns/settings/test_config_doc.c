@@ -7,6 +7,7 @@
 #include "skydns/settings/option_values.h"
 #include "skydns/settings/stub_zones.h"
 #include "skydns/sync/store_sync.h"
+#include "tests/support/from_text.h"
 #include "tests/support/unit_test.h"
 
 /* Flags that all differ from the defaults. */
@@ -466,9 +467,8 @@ UNIT_TEST(test_zones)
     CLEANUP_FREE struct engine_config *config = options_engine_config(&o);
     assert_int_equal(config->zone_count, 3);
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-        struct dname name;
         char text[DNAME_TEXT_MAX];
-        assert_true(dname_from_text(slice_str(rows[i].name), &name));
+        struct dname name = dname_from(rows[i].name);
         const struct engine_zone *zone = engine_config_zone(config, &name);
         assert_int_equal(zone != NULL, rows[i].zone != NULL);
         if (zone) {

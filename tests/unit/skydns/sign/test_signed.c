@@ -2,6 +2,7 @@
  * over UDP and TCP; without DO, the bytes that there are without keys. */
 #include "skydns/dnssec/dnssec.h"
 #include "skydns/external/zone_table.h"
+#include "tests/support/from_text.h"
 #include "tests/support/skydns/fixture.h"
 #include "tests/support/skydns/sample_keys.h"
 #include "tests/support/skydns/signed_check.h"
@@ -145,8 +146,8 @@ static struct bed *new_bed(enum engine_schema schema)
         network_parse(slice_str("10.0.0.0/8"), &f->config.settings.reverse_zones[0], &err), 0);
     f->config.settings.reverse_zone_count = 1;
     struct forward_zone *stub = xcalloc(2, sizeof(*stub));
-    stub[0].name = fixture_name("stub.cluster.local.");
-    stub[1].name = fixture_name(".");
+    stub[0].name = dname_from("stub.cluster.local.");
+    stub[1].name = dname_from(".");
     bed->zones = zone_table_new(stub, 2, NULL);
     free(stub);
     f->config.zones_of_others = bed->zones;
@@ -182,7 +183,7 @@ static void find_existing(struct bed *bed)
         if (strncmp(got, "NOERROR", 7) == 0 && !strchr(names[i], '*') &&
             strncmp(names[i], "any.", 4) != 0) {
             struct dname *name = &bed->existing[bed->check.name_count++];
-            *name = fixture_name(names[i]);
+            *name = dname_from(names[i]);
             dname_lower(name);
         }
     }
@@ -420,7 +421,7 @@ UNIT_TEST_ON(open_ends, struct bed *bed)
     };
     struct fixture *f = bed->f;
     fixture_put(f, aliases, ARRAY_LEN(aliases));
-    f->config.settings.local = fixture_name("web.default.svc.cluster.local.");
+    f->config.settings.local = dname_from("web.default.svc.cluster.local.");
     signed_use_keys(bed);
     f->may_sign = true;
     for (size_t i = 0; i < ARRAY_LEN(open); i++) {

@@ -6,6 +6,7 @@
 #include "skydns/clients/visibility.h"
 #include "skydns/dnssec/dnssec.h"
 #include "skydns/external/zone_table.h"
+#include "tests/support/from_text.h"
 #include "tests/support/loopback.h"
 #include "tests/support/random_numbers.h"
 #include "tests/support/skydns/fixture.h"
@@ -60,8 +61,8 @@ static struct world signed_types_make_world(void)
     }
     CLEANUP_FREE struct forward_zone *stubs = calloc(2, sizeof(*stubs));
     assert_non_null(stubs);
-    stubs[0].name = fixture_name("stub.cluster.local.");
-    stubs[1].name = fixture_name(".");
+    stubs[0].name = dname_from("stub.cluster.local.");
+    stubs[1].name = dname_from(".");
     w.zones = zone_table_new(stubs, 2, NULL);
     config->zones_of_others = random_below(3) ? w.zones : NULL;
     w.visibility = visibility_new(VISIBILITY_UNKNOWN_PUBLIC, public_names, 1, NULL, 0);

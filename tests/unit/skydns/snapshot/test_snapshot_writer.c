@@ -9,6 +9,7 @@
 
 #include "skydns/publish/publisher.h"
 #include "skydns/snapshot/snapshot_writer_internal.h"
+#include "tests/support/from_text.h"
 #include "tests/support/skydns/records.h"
 #include "tests/support/unit_test.h"
 
@@ -135,10 +136,9 @@ static void snapshot_writer_on_written(void *data, const struct snapshot_header 
 
 static void snapshot_writer_publish(struct fixture *f)
 {
-    struct dname name;
     struct record record;
     struct store_garbage *garbage;
-    assert_true(dname_from_text(slice_str("a.test"), &name));
+    struct dname name = dname_from("a.test");
     record = (struct record){.ttl_s = 0};
     (void)records_put(f->store, &name, &record, ++f->revision);
     const struct store *store = store_writer_commit(f->store, f->revision, &garbage);

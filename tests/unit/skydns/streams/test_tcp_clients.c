@@ -1,12 +1,12 @@
 /* Tests who counts as one client, and who has most: random connections against a plain model. */
 #include "skydns/records/rng.h"
 #include "skydns/streams/tcp_clients_internal.h"
+#include "tests/support/from_text.h"
 #include "tests/support/unit_test.h"
 
 static struct addr tcp_clients_address_of(const char *text)
 {
-    struct ip ip;
-    assert_true(ip_parse(slice_str(text), &ip));
+    struct ip ip = ip_from(text);
     return addr_of_ip(&ip, 1);
 }
 

@@ -14,6 +14,7 @@
 #include "skydns/sync/client_marks_internal.h"
 #include "skydns/sync/client_pods_internal.h"
 #include "skydns/sync/clients_internal.h"
+#include "tests/support/from_text.h"
 #include "tests/support/log_capture.h"
 #include "tests/support/skydns/records.h"
 #include "tests/support/unit_test.h"
@@ -149,13 +150,6 @@ static inline void on_changed(void *data)
     f->changed++;
 }
 
-static inline struct dname name_of(const char *text)
-{
-    struct dname name;
-    assert_true(dname_from_text(slice_str(text), &name));
-    return name;
-}
-
 /* Whether a domain's client records are read as soon as they are followed: there are none. */
 static bool has_no_records = true;
 
@@ -170,7 +164,7 @@ static inline void read_no_records(unsigned from)
 
 static inline void set(struct fixture *f, bool is_on, unsigned domain_count)
 {
-    const struct dname domains[] = {name_of("a.test."), name_of("b.test.")};
+    const struct dname domains[] = {dname_from("a.test."), dname_from("b.test.")};
     unsigned before = started;
     clients_set(f->clients, is_on, domains, domain_count);
     read_no_records(before);
@@ -178,7 +172,7 @@ static inline void set(struct fixture *f, bool is_on, unsigned domain_count)
 
 static inline bool is_known(const struct fixture *f, const char *domain)
 {
-    const struct dname name = name_of(domain);
+    const struct dname name = dname_from(domain);
     return clients_is_known(f->clients, &name);
 }
 
@@ -241,7 +235,7 @@ static inline int teardown(void **state)
 static inline void put(struct fixture *f, const char *text, const char *host)
 {
     char json[128];
-    struct dname name = name_of(text);
+    struct dname name = dname_from(text);
     struct record record;
     struct err err;
     (void)snprintf(json, sizeof(json), "{\"host\":\"%s\"}", host); /* fits */
@@ -276,8 +270,7 @@ static inline void pod(struct fixture *f, const char *text, const char *host)
 static inline const char *who(const struct fixture *f, const char *address)
 {
     static char text[64];
-    struct ip ip;
-    assert_true(ip_parse(slice_str(address), &ip));
+    struct ip ip = ip_from(address);
     struct slice label = client_space_label(client_index_find(clients_index(f->clients), &ip));
     (void)snprintf(text, sizeof(text), "%.*s", (int)label.len, label.ptr); /* fits */
     return text;

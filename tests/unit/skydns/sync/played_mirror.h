@@ -75,11 +75,4 @@ static inline void played_commit(int64_t revision, bool full)
     mirror.commit(mirror.data, revision, full);
 }
 
-static inline struct dname played_domain(const char *text)
-{
-    struct dname name;
-    assert_true(dname_from_text(slice_str(text), &name));
-    return name;
-}
-
 #endif

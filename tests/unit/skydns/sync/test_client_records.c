@@ -1,5 +1,6 @@
 /* Client records: kube2sky's keys that say which pod has an address, beside the pods' keys. */
 #include "skydns/sync/record_value_internal.h"
+#include "tests/support/from_text.h"
 #include "tests/support/unit_test.h"
 #include "tests/unit/skydns/sync/clients_bed.h"
 
@@ -12,8 +13,7 @@ static const char *client_records_described(const struct fixture *f, const char 
 {
     static char text[2048];
     struct client_description d;
-    struct ip ip;
-    assert_true(ip_parse(slice_str(address), &ip));
+    struct ip ip = ip_from(address);
     if (!client_index_describe(clients_index(f->clients), &ip, &d)) {
         assert_int_equal(d.ns.len + d.pod.len + d.node.len + d.zone.len, 0);
         return "";

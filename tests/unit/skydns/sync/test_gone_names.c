@@ -2,6 +2,7 @@
 #include "skydns/sync/gone_names.h"
 
 #include "skydns/records/store.h"
+#include "tests/support/from_text.h"
 #include "tests/support/skydns/fixture.h"
 #include "tests/support/unit_test.h"
 
@@ -10,10 +11,10 @@ static void remove_names(struct fixture *f, struct gone_names *gone, const char 
                          size_t count)
 {
     struct store_garbage *garbage;
-    const struct dname domain = fixture_name("cluster.local");
+    const struct dname domain = dname_from("cluster.local");
     const struct store *before = f->store;
     for (size_t i = 0; i < count; i++) {
-        const struct dname name = fixture_name(names[i]);
+        const struct dname name = dname_from(names[i]);
         store_writer_del(f->writer, &name);
     }
     f->store = store_writer_commit(f->writer, store_revision(before) + 1, &garbage);
@@ -24,7 +25,7 @@ static void remove_names(struct fixture *f, struct gone_names *gone, const char 
 static const char *gone_text(const struct gone_names *gone, const char *text,
                              char out[DNAME_TEXT_MAX])
 {
-    const struct dname name = fixture_name(text);
+    const struct dname name = dname_from(text);
     const struct gone_name *found = gone_names_find(gone, &name);
     return found ? dname_to_text(&found->name, out) : "";
 }

@@ -1,6 +1,7 @@
 /* override_index: what it holds after any changes is what it would hold if read anew. */
 #include "skydns/records/overrides.h"
 #include "skydns/sync/override_index.h"
+#include "tests/support/from_text.h"
 #include "tests/support/unit_test.h"
 
 struct bed {
@@ -12,13 +13,6 @@ struct bed {
     struct dname domain;
     int64_t revision;
 };
-
-static struct dname index_name(const char *text)
-{
-    struct dname name;
-    assert_true(dname_from_text(slice_str(text), &name));
-    return name;
-}
 
 static void keep_garbage(struct bed *bed, struct store_garbage *garbage)
 {
@@ -56,7 +50,7 @@ static void override_index_open_bed(struct bed *bed)
 {
     *bed = (struct bed){.writer = store_writer_new(),
                         .index = override_index_new(),
-                        .domain = index_name("cluster.local")};
+                        .domain = dname_from("cluster.local")};
     set_rule(bed, true, 30);
 }
 
@@ -74,14 +68,14 @@ UNIT_FIXTURE(struct bed, override_index_open_bed, override_index_close_bed)
 static void override_index_put_record(struct bed *bed, const char *text,
                                       const struct record *record)
 {
-    const struct dname name = index_name(text);
+    const struct dname name = dname_from(text);
     (void)store_writer_put_view(bed->writer, &name, record, ++bed->revision);
     override_index_note(bed->index, &name);
 }
 
 static void del_name(struct bed *bed, const char *text)
 {
-    const struct dname name = index_name(text);
+    const struct dname name = dname_from(text);
     store_writer_del(bed->writer, &name);
     override_index_note(bed->index, &name);
 }
@@ -90,7 +84,7 @@ static void del_name(struct bed *bed, const char *text)
 static size_t override_index_count_of(const struct bed *bed, const char *text,
                                       const struct store_record **ret)
 {
-    const struct dname name = index_name(text);
+    const struct dname name = dname_from(text);
     const struct store *overrides = store_overrides(bed->store);
     struct override_found found;
     *ret = NULL;
@@ -148,7 +142,7 @@ UNIT_TEST_ON(test_settings, struct bed *bed)
     set_rule(bed, true, 45);
     commit_all(bed);
     assert_int_equal(override_index_count(bed->index), 2);
-    bed->domain = index_name("example.com");
+    bed->domain = dname_from("example.com");
     set_rule(bed, true, 45);
     commit_all(bed);
     assert_int_equal(override_index_count(bed->index), 0);

@@ -1,5 +1,6 @@
 /* recent_changes.h: the ring, and when versions count as seen. */
 #include "skydns/sync/recent_changes.h"
+#include "tests/support/from_text.h"
 #include "tests/support/skydns/fixture.h"
 #include "tests/support/test_clock.h"
 #include "tests/support/unit_test.h"
@@ -8,7 +9,7 @@ static struct dname recent_changes_name_of(unsigned i)
 {
     char text[40];
     assert_true(snprintf(text, sizeof(text), "a%u.test.", i) > 0);
-    return fixture_name(text);
+    return dname_from(text);
 }
 
 static void sync_recent_changes_note(struct recent_changes *recent, unsigned i)

@@ -6,6 +6,7 @@
 #include "common/etcd/etcd_mirror.h"
 #include "skydns/sync/broken.h"
 #include "skydns/sync/store_sync.h"
+#include "tests/support/from_text.h"
 #include "tests/support/log_capture.h"
 #include "tests/support/unit_test.h"
 #include "tests/unit/skydns/sync/played_mirror.h"
@@ -98,8 +99,8 @@ static struct fixture *store_sync_setup(const char *path_prefix)
     f->followed.away_line = "etcd away";
     f->followed.back_line = "etcd back";
     outage_join(&f->outage, &f->followed, true);
-    domains[0] = played_domain("test.");
-    domains[1] = played_domain("other.");
+    domains[0] = dname_from("test.");
+    domains[1] = dname_from("other.");
     struct store_sync_config config = {.loop = f->loop,
                                        .skips_wildcards = skips_wildcards,
                                        .followed = &f->followed,
@@ -134,9 +135,8 @@ UNIT_FIXTURE_MADE(store_sync_setup("skydns"), store_sync_teardown)
 /* The mod_revision of the record a reader finds; 0 = no such record, -1 = no store yet. */
 static int64_t store_sync_seen(const struct fixture *f, const char *text)
 {
-    struct dname name;
     int64_t revision = -1;
-    assert_true(dname_from_text(slice_str(text), &name));
+    struct dname name = dname_from(text);
     const struct store *store = publisher_enter(f->reader);
     if (store) {
         const struct store_node *node = store_find(store, &name);
@@ -599,7 +599,7 @@ static void store_sync_on_completeness(void *data)
 
 static bool sync_store_sync_is_incomplete(const struct fixture *f, const char *domain)
 {
-    struct dname name = played_domain(domain);
+    struct dname name = dname_from(domain);
     return store_sync_is_incomplete(f->sync, &name);
 }
 
@@ -690,7 +690,7 @@ UNIT_TEST(test_never_a_store_key)
 UNIT_TEST(test_a_required_store_key)
 {
     struct fixture *f = setup_keys(true, 1);
-    struct dname other = played_domain("new.test.");
+    struct dname other = dname_from("new.test.");
     whole_read("", "/skydns/test/web", 3);
     assert_int_equal(f->ready_calls, 0);
     assert_true(sync_store_sync_is_incomplete(f, "test."));

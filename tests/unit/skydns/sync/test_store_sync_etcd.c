@@ -5,6 +5,7 @@
 #include "skydns/sync/store_sync.h"
 #include "tests/support/etcd_proc.h"
 #include "tests/support/etcd_sync.h"
+#include "tests/support/from_text.h"
 #include "tests/support/skydns/snapshot_copy.h"
 #include "tests/support/test_clock.h"
 #include "tests/support/unit_test.h"
@@ -115,8 +116,7 @@ static const char *store_sync_etcd_address(const struct fixture *f, const char *
 {
     static char printed[INET6_ADDRSTRLEN];
     const char *result = NULL;
-    struct dname name;
-    assert_true(dname_from_text(slice_str(text), &name));
+    struct dname name = dname_from(text);
     const struct store *store = publisher_enter(f->reader);
     if (store) {
         const struct store_node *node = store_find(store, &name);
@@ -388,8 +388,7 @@ static void store_sync_etcd_confirm(struct fixture *f)
 
 static bool store_sync_etcd_is_incomplete(const struct fixture *f, const char *domain)
 {
-    struct dname name;
-    assert_true(dname_from_text(slice_str(domain), &name));
+    struct dname name = dname_from(domain);
     return store_sync_is_incomplete(f->sync, &name);
 }
 
@@ -571,8 +570,7 @@ UNIT_TEST_ON(test_saved_store_keys, struct fixture *f)
 static const char *store_sync_etcd_client(const struct fixture *f)
 {
     static char text[64];
-    struct ip ip;
-    assert_true(ip_parse(slice_str("10.1.0.1"), &ip));
+    struct ip ip = ip_from("10.1.0.1");
     (void)publisher_enter(f->reader);
     struct slice label = client_space_label(client_index_find(store_sync_clients(f->sync), &ip));
     (void)snprintf(text, sizeof(text), "%.*s", (int)label.len, label.ptr); /* fits */

@@ -7,6 +7,7 @@
 #include "skydns/settings/config_documents.h"
 #include "skydns/sync/broken.h"
 #include "skydns/sync/store_sync.h"
+#include "tests/support/from_text.h"
 #include "tests/support/log_capture.h"
 #include "tests/support/skydns/snapshot_copy.h"
 #include "tests/support/test_clock.h"
@@ -104,7 +105,7 @@ static void store_sync_saved_on_ready(void *data)
 
 static void store_sync_saved_begin(struct snapshot_content *start)
 {
-    const struct dname domains[] = {played_domain("test."), played_domain("other.")};
+    const struct dname domains[] = {dname_from("test."), dname_from("other.")};
     memset(calls, 0, sizeof(calls));
     rereads = other_starts = 0;
     loop = ev_loop_new(0);
@@ -192,7 +193,7 @@ UNIT_TESTS_EACH(store_sync_saved_setup, store_sync_saved_teardown)
 /* The mod_revision of the record a reader finds; 0 = no such record, -1 = no store yet. */
 static int64_t store_sync_saved_seen(const char *text)
 {
-    struct dname name = played_domain(text);
+    struct dname name = dname_from(text);
     int64_t revision = -1;
     const struct store *store = publisher_enter(reader);
     if (store) {
@@ -206,7 +207,7 @@ static int64_t store_sync_saved_seen(const char *text)
 
 static bool store_sync_saved_is_incomplete(const char *domain)
 {
-    struct dname name = played_domain(domain);
+    struct dname name = dname_from(domain);
     return store_sync_is_incomplete(synced, &name);
 }
 
@@ -432,7 +433,7 @@ UNIT_TEST(test_required_store_keys)
 
 UNIT_TEST(test_two_domains)
 {
-    const struct dname both[] = {played_domain("test."), played_domain("other.")};
+    const struct dname both[] = {dname_from("test."), dname_from("other.")};
     store_sync_saved_read_all("one");
     store_sync_set_domains(synced, both, 2, false);
     played_other_store_key("one");
@@ -473,7 +474,7 @@ UNIT_TEST(test_two_domains)
 /* A domain of an earlier store is none of this one. */
 UNIT_TEST(test_a_domain_that_comes_after_another_store)
 {
-    const struct dname both[] = {played_domain("test."), played_domain("other.")};
+    const struct dname both[] = {dname_from("test."), dname_from("other.")};
     store_sync_saved_read_all("one");
     store_sync_set_domains(synced, both, 2, false);
     played_other_store_key("one");

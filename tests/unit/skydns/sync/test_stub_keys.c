@@ -5,6 +5,7 @@
 #include "skydns/records/store.h"
 #include "skydns/sync/broken.h"
 #include "skydns/sync/stub_keys_internal.h"
+#include "tests/support/from_text.h"
 #include "tests/support/log_capture.h"
 #include "tests/support/skydns/records.h"
 #include "tests/support/unit_test.h"
@@ -20,13 +21,6 @@ struct fixture {
     size_t zone_count;
     char zones[TEXT_MAX]; /* as told last: "a.test.=10.0.0.1:53,10.0.0.2:53 " */
 };
-
-static struct dname stub_keys_name_of(const char *text)
-{
-    struct dname name;
-    assert_true(dname_from_text(slice_str(text), &name));
-    return name;
-}
 
 static void stub_keys_on_changed(void *data, const struct forward_zone *zones, size_t count)
 {
@@ -85,7 +79,7 @@ static void sync_stub_keys_follow(struct fixture *f)
 
 static void sync_stub_keys_set(struct fixture *f, bool is_on, const char *first, const char *second)
 {
-    struct dname domains[2] = {stub_keys_name_of(first), stub_keys_name_of(second ? second : ".")};
+    struct dname domains[2] = {dname_from(first), dname_from(second ? second : ".")};
     stub_keys_set(f->keys, is_on, domains, second ? 2 : 1);
 }
 
@@ -177,7 +171,6 @@ static void put_garbage(struct fixture *f, const char *key)
 /* The zone of garbage has no nameserver, instead of the general ones. */
 UNIT_TEST_ON(test_values_that_are_no_records, struct fixture *f)
 {
-    struct dname name;
     put_garbage(f, STUB "local/Acme/1");
     put_garbage(f, STUB "local/cluster/1");
     put_garbage(f, "local/cluster/web");
@@ -191,7 +184,7 @@ UNIT_TEST_ON(test_values_that_are_no_records, struct fixture *f)
     assert_zones(f, 3, "acme.local.= ");
     broken_del(f->broken, slice_str("/skydns/" STUB "local/acme/2"));
     broken_del(f->broken, slice_str("/skydns/" STUB "local/Acme/1"));
-    assert_true(dname_from_text(slice_str("1.acme.local.stub.dns.cluster.local"), &name));
+    struct dname name = dname_from("1.acme.local.stub.dns.cluster.local");
     stub_keys_note(f->keys, &name);
     sync_stub_keys_follow(f);
     assert_zones(f, 4, "");

@@ -2,6 +2,7 @@
 #include "skydns/clients/topology.h"
 #include "skydns/sync/topology_keys_internal.h"
 #include "skydns/sync/topology_value_internal.h"
+#include "tests/support/from_text.h"
 #include "tests/support/unit_test.h"
 #include "tests/unit/skydns/sync/clients_bed.h"
 
@@ -12,7 +13,7 @@ UNIT_TESTS_EACH(setup, teardown)
 
 static const struct topology_service *found_service(const struct fixture *f, const char *name)
 {
-    const struct dname wire = name_of(name);
+    const struct dname wire = dname_from(name);
     return topology_find(client_index_topology(clients_index(f->clients)),
                          slice_of(wire.wire, wire.len));
 }
@@ -23,8 +24,7 @@ static const char *topology_zone_of(const struct fixture *f, const char *name, c
     static char text[64];
     const struct topology_service *service = found_service(f, name);
     struct topology_entry entry;
-    struct ip ip;
-    assert_true(ip_parse(slice_str(address), &ip));
+    struct ip ip = ip_from(address);
     for (size_t at = 0; service && topology_service_next(service, &at, &entry);) {
         if (ip_equal(&entry.ip, &ip)) {
             (void)snprintf(text, sizeof(text), "%.*s", (int)entry.zone.len, entry.zone.ptr);
@@ -119,7 +119,7 @@ UNIT_TEST(test_room)
     struct client_index *index =
         client_index_new(&(struct client_index_config){.retire = free_retired});
     struct topology_keys keys;
-    const struct dname domain = name_of("a.test.");
+    const struct dname domain = dname_from("a.test.");
     char label[32];
     size_t taken = 0;
     CLEANUP_BUF struct buf value = buf_of(TOPOLOGY_VALUE_MAX);
@@ -147,7 +147,7 @@ UNIT_TEST(test_room)
 UNIT_TEST(test_zones_beyond_the_limit_are_near)
 {
     struct topology_service *service = NULL;
-    const struct dname name = name_of("web.a.test.");
+    const struct dname name = dname_from("web.a.test.");
     CLEANUP_BUF struct buf value = buf_of(TOPOLOGY_VALUE_MAX);
     for (unsigned i = 0; i < TOPOLOGY_ZONES_MAX + 2; i++) {
         buf_printf(&value, "%s\"10.1.0.%u\":\"z%u\"", i ? "," : "{", i, i);

@@ -1,20 +1,21 @@
 /* At which revision zones changed. */
 #include "skydns/sync/zone_changes_internal.h"
+#include "tests/support/from_text.h"
 #include "tests/support/skydns/fixture.h"
 #include "tests/support/unit_test.h"
 
 static void zone_changes_put(struct store_writer *writer, const char *name, const char *host)
 {
-    const struct dname key = fixture_name(name);
+    const struct dname key = dname_from(name);
     const struct record view = {.host = slice_str(host)};
     (void)store_writer_put_view(writer, &key, &view, 1);
 }
 
 UNIT_TEST(test_notes)
 {
-    const struct dname zones[] = {fixture_name("test."), fixture_name("sub.test.")};
-    const struct dname in_sub = fixture_name("a.sub.test."), in_test = fixture_name("a.test."),
-                       elsewhere = fixture_name("a.other.");
+    const struct dname zones[] = {dname_from("test."), dname_from("sub.test.")};
+    const struct dname in_sub = dname_from("a.sub.test."), in_test = dname_from("a.test."),
+                       elsewhere = dname_from("a.other.");
     struct zone_changes changes = {.count = 0};
     zone_changes_set(&changes, zones, 2, 5);
     zone_changes_note(&changes, &in_sub, 7);
@@ -33,7 +34,7 @@ UNIT_TEST(test_notes)
 
 UNIT_TEST(test_full_reads)
 {
-    const struct dname zones[] = {fixture_name("test."), fixture_name("other.")};
+    const struct dname zones[] = {dname_from("test."), dname_from("other.")};
     struct store_writer *writer = store_writer_new();
     struct store_garbage *first, *second;
     struct zone_changes changes = {.count = 0};
@@ -58,7 +59,7 @@ UNIT_TEST(test_full_reads)
     assert_int_equal(zone_changes_of(&changes, &zones[1]), 7);
     zone_changes_restart(&changes, 4); /* another store, with the same records */
     assert_int_equal(zone_changes_of(&changes, &zones[1]), 4);
-    const struct dname name = fixture_name("a.other.");
+    const struct dname name = dname_from("a.other.");
     zone_changes_note(&changes, &name, 6);
     zone_changes_refine(&changes, &zones[0], 3);
     zone_changes_refine(&changes, &zones[1], 3); /* it was watched */
@@ -73,7 +74,7 @@ UNIT_TEST(test_full_reads)
 UNIT_TEST(test_writer)
 {
     struct store_writer *writer = store_writer_new();
-    const struct dname name = fixture_name("a.test.");
+    const struct dname name = dname_from("a.test.");
     struct record view = {.host = slice_str("10.0.0.1"), .ttl_s = 30};
     (void)store_writer_put_view(writer, &name, &view, 1);
     assert_true(store_writer_has_changed(writer));

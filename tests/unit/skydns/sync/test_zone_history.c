@@ -4,6 +4,7 @@
 #include "common/etcd/etcd_watch.h"
 #include "tests/support/etcd_proc.h"
 #include "tests/support/etcd_sync.h"
+#include "tests/support/from_text.h"
 #include "tests/support/skydns/fixture.h"
 #include "tests/support/test_clock.h"
 #include "tests/support/unit_test.h"
@@ -70,7 +71,7 @@ static void zone_history_on_done(void *data, const struct dname *apexes, const i
     struct history_bed *b = data;
     assert_in_range(count, 1, ZONES);
     for (size_t i = 0; i < count; i++) {
-        const struct dname zone = fixture_name(zone_names[i]);
+        const struct dname zone = dname_from(zone_names[i]);
         assert_true(dname_equal(&apexes[i], &zone));
         b->revisions[i] = revisions[i];
     }
@@ -85,7 +86,7 @@ static void history_start(struct history_bed *b, const char *prefix, int64_t rev
 {
     struct dname zones[ZONES];
     for (size_t i = 0; i < ZONES; i++) {
-        zones[i] = fixture_name(zone_names[i]);
+        zones[i] = dname_from(zone_names[i]);
     }
     ev_now_update(b->loop);
     b->history = zone_history_start(&(struct zone_history_config){.loop = b->loop,

@@ -7,6 +7,7 @@
 
 #include "common/dns/dname.h"
 #include "common/dns/dns.h"
+#include "tests/support/from_text.h"
 #include "tests/support/unit_test.h"
 
 UNIT_TESTS_HAVE_THREADS
@@ -23,8 +24,7 @@ static struct addr client_counts_v4(uint32_t number)
 static struct response client_counts_response(uint8_t room[512], uint16_t flags, uint8_t answers,
                                               const char *name, uint16_t type)
 {
-    struct dname dname;
-    assert_true(dname_from_text(slice_str(name), &dname));
+    struct dname dname = dname_from(name);
     memset(room, 0, 512);
     room[2] = (uint8_t)(flags >> 8);
     room[3] = (uint8_t)flags;
@@ -125,8 +125,7 @@ UNIT_TEST_ON(test_addresses, struct client_counts *counts)
             client_counts_note_limited(counts, &addr);
         }
     }
-    struct ip wanted;
-    assert_true(ip_parse(slice_str("fd00::2"), &wanted));
+    struct ip wanted = ip_from("fd00::2");
     struct client_counts_at at = {0};
     struct client_delta delta;
     unsigned found = 0;

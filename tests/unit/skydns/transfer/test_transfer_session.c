@@ -2,6 +2,7 @@
  * transfer_session_internal.h and transfer_message_internal.h, read back by transfer_decode.h. */
 #include "skydns/transfer/transfer_session_internal.h"
 #include "skydns/transfer/zone_names_internal.h"
+#include "tests/support/from_text.h"
 #include "tests/support/skydns/fixture.h"
 #include "tests/support/unit_test.h"
 #include "tests/unit/skydns/transfer/transfer_decode.h"
@@ -25,7 +26,7 @@ static int transfer_session_setup(void **state)
 {
     fixture = fixture_new(keys, sizeof(keys) / sizeof(keys[0]));
     fixture->config.settings.schema = ENGINE_SCHEMA_KUBERNETES;
-    apex = fixture_name("cluster.local.");
+    apex = dname_from("cluster.local.");
     answers = zone_answers_new(&fixture->config);
     return 0;
 }
@@ -51,7 +52,7 @@ static struct wire query_wire(const char *zone, uint16_t type, bool has_soa, boo
 {
     struct wire wire = {.len = 0};
     struct writer w = writer_of(wire.bytes, sizeof(wire.bytes));
-    struct dname name = fixture_name(zone);
+    struct dname name = dname_from(zone);
     writer_u16(&w, 4711);
     writer_u16(&w, 0);
     writer_u16(&w, 1);
@@ -263,7 +264,7 @@ UNIT_TEST(test_incomplete_zone)
 
 static struct slice transfer_session_address(struct zone_rrs *rrs, uint8_t last)
 {
-    const struct dname name = fixture_name("x.default.svc.cluster.local.");
+    const struct dname name = dname_from("x.default.svc.cluster.local.");
     const uint8_t ip[4] = {10, 1, 1, last};
     zone_rrs_clear(rrs);
     zone_rrs_add(rrs, &(struct zone_rr){.owner = slice_of(name.wire, name.len),

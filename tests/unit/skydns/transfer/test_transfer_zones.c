@@ -4,6 +4,7 @@
 #include "skydns/transfer/serial.h"
 #include "skydns/transfer/transfer_zones_internal.h"
 #include "skydns/transfer_config.h"
+#include "tests/support/from_text.h"
 #include "tests/support/skydns/fixture.h"
 #include "tests/support/unit_test.h"
 
@@ -54,7 +55,7 @@ static void transfer_zones_see(struct replica *replica, uint32_t plain)
 {
     char text[64];
     (void)snprintf(text, sizeof(text), "w%zu.default.svc.cluster.local.", replica->versions);
-    const struct dname name = fixture_name(text), apex = fixture_name(zone);
+    const struct dname name = dname_from(text), apex = dname_from(zone);
     const struct record view = {.host = slice_str("10.0.0.1")};
     const int64_t revision = (int64_t)replica->versions + 1;
     (void)store_writer_put_view(replica->writer, &name, &view, revision);
@@ -82,14 +83,14 @@ static void transfer_zones_reload(struct replica *replica, uint64_t settings, ui
 
 static bool hear_serial(struct replica *replica, uint32_t theirs, bool is_first)
 {
-    const struct dname apex = fixture_name(zone);
+    const struct dname apex = dname_from(zone);
     uint32_t serial;
     return transfer_zones_hear(&replica->zones, &apex, theirs, is_first, &serial);
 }
 
 static uint32_t shown_by(const struct replica *replica)
 {
-    const struct dname apex = fixture_name(zone);
+    const struct dname apex = dname_from(zone);
     return zone_serial_get(zone_serials_of(replica->serials, &apex));
 }
 

@@ -7,6 +7,7 @@
 #include "skydns/transfer/serial.h"
 #include "skydns/transfer/transfers.h"
 #include "skydns/transfer_config.h"
+#include "tests/support/from_text.h"
 #include "tests/support/skydns/fixture.h"
 #include "tests/support/unit_test.h"
 
@@ -69,7 +70,7 @@ static void transfers_thread_step(struct bed *bed, uint32_t target, bool is_inco
     struct transfer_step *step = calloc(1, sizeof(*step));
     char text[64];
     (void)snprintf(text, sizeof(text), "w%zu.default.svc.cluster.local.", bed->versions);
-    const struct dname name = fixture_name(text), apex = fixture_name("cluster.local.");
+    const struct dname name = dname_from(text), apex = dname_from("cluster.local.");
     const struct record view = {.host = slice_str("10.0.0.1")};
     wait_idle(bed);
     (void)store_writer_put_view(bed->writer, &name, &view, (int64_t)bed->versions + 1);
@@ -92,7 +93,7 @@ static void transfers_thread_step(struct bed *bed, uint32_t target, bool is_inco
 
 static uint32_t transfers_thread_serial(struct bed *bed)
 {
-    const struct dname apex = fixture_name("cluster.local.");
+    const struct dname apex = dname_from("cluster.local.");
     return zone_serial_get(zone_serials_of(bed->serials, &apex));
 }
 
@@ -100,7 +101,7 @@ static bool transfers_thread_ask(struct bed *bed, const char *zone, uint16_t typ
                                  enum engine_transport transport, uint64_t connection)
 {
     uint8_t wire[DNS_UDP_SIZE];
-    const struct dname apex = fixture_name(zone);
+    const struct dname apex = dname_from(zone);
     struct writer w = writer_of(wire, sizeof(wire));
     const struct addr local = {0};
     const struct transfer_origin origin = {.transport = transport, .connection = connection};
@@ -254,7 +255,7 @@ static void transfers_thread_put_many(struct bed *bed)
     for (unsigned i = 0; i < 6000; i++) {
         char text[64];
         (void)snprintf(text, sizeof(text), "x%u.many.default.svc.cluster.local.", i);
-        const struct dname name = fixture_name(text);
+        const struct dname name = dname_from(text);
         const struct record view = {.host = slice_str("10.0.0.2")};
         (void)store_writer_put_view(bed->writer, &name, &view, 1);
     }

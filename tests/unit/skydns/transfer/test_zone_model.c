@@ -6,6 +6,7 @@
 #include "common/dns/record_json.h"
 #include "skydns/transfer/zone_diff_internal.h"
 #include "skydns/transfer/zone_names_internal.h"
+#include "tests/support/from_text.h"
 #include "tests/support/random_numbers.h"
 #include "tests/support/skydns/fixture.h"
 #include "tests/support/skydns/records.h"
@@ -77,7 +78,7 @@ static struct dname zone_model_random_name(void)
 {
     CLEANUP_FREE char *text =
         xasprintf("%s%s", names[random_below(NAMES)], apexes[random_below(APEXES)]);
-    return fixture_name(text);
+    return dname_from(text);
 }
 
 static void zone_model_put(struct bed *bed, const struct dname *name)
@@ -134,7 +135,7 @@ static void zone_model_configure(struct engine_config *config)
     assert_int_equal(
         network_parse(slice_str("fd00::/16"), &config->settings.reverse_zones[1], &err), 0);
     if (random_below(2)) {
-        config->settings.local = fixture_name("a.web.default.svc.other.test.");
+        config->settings.local = dname_from("a.web.default.svc.other.test.");
     }
 }
 
@@ -269,7 +270,7 @@ UNIT_TEST(test_differences)
     for (unsigned seed = 0; seed < STORES; seed++) {
         struct bed *bed = bed_new(seed);
         for (unsigned i = 0; i < PAIRS; i++) {
-            struct dname apex = fixture_name(apexes[random_below(APEXES)]);
+            struct dname apex = dname_from(apexes[random_below(APEXES)]);
             check_diff(bed, &apex, random_below(VERSIONS), random_below(VERSIONS));
         }
         removed += bed->removed;
@@ -343,7 +344,7 @@ UNIT_TEST(test_answers)
         zone_rrs_init(&rrs);
         const struct store *store = bed->fixture->store = bed->versions[random_below(VERSIONS)];
         for (unsigned i = 0; i < APEXES; i++) {
-            struct dname apex = fixture_name(apexes[i]), name;
+            struct dname apex = dname_from(apexes[i]), name;
             struct zone_names at;
             zone_names_begin(&at, &apex);
             while (zone_names_next(&at, &bed->fixture->config, store, &name)) {
@@ -362,7 +363,7 @@ static const struct store *zone_model_commit(struct bed *bed, unsigned i,
                                              const struct fixture_key *keys, size_t count)
 {
     for (size_t k = 0; k < count; k++) {
-        struct dname name = fixture_name(keys[k].key);
+        struct dname name = dname_from(keys[k].key);
         const struct record view = {
             .host = slice_str(keys[k].value), .text = slice_str(""), .group = slice_str("")};
         (void)store_writer_put_view(bed->fixture->writer, &name, &view, ++bed->revision);
@@ -386,7 +387,7 @@ static struct bed *bed_empty(void)
 UNIT_TEST(test_answers_follow_nothing)
 {
     struct bed *bed = bed_empty();
-    const struct dname apex = fixture_name("cluster.local.");
+    const struct dname apex = dname_from("cluster.local.");
     const struct fixture_key before[] = {
         {"a.web.default.svc.cluster.local.", "10.0.0.1"},
         {"b.web.default.svc.cluster.local.", "db.other.svc.cluster.local"},
@@ -403,7 +404,7 @@ UNIT_TEST(test_answers_follow_nothing)
 UNIT_TEST(test_own_address_and_not_ready)
 {
     struct bed *bed = bed_empty();
-    const struct dname ns = fixture_name("ns.dns.cluster.local.");
+    const struct dname ns = dname_from("ns.dns.cluster.local.");
     const struct fixture_key key = {"db.other.svc.cluster.local.", "10.0.0.2"};
     const struct store *store = zone_model_commit(bed, 0, &key, 1);
     struct zone_rrs rrs;
@@ -418,7 +419,7 @@ UNIT_TEST(test_own_address_and_not_ready)
     assert_int_equal(rr.data.len, 0);
 
     struct engine_config lacking = bed->fixture->config;
-    const struct dname absent = fixture_name("nobody.other.svc.cluster.local.");
+    const struct dname absent = dname_from("nobody.other.svc.cluster.local.");
     lacking.zones[0].is_incomplete = true;
     zone_answers_configure(bed->answers, &lacking);
     assert_false(zone_answers_of(bed->answers, store, &absent, &rrs));

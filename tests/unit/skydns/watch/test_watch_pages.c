@@ -1,5 +1,6 @@
 /* wait_pages.h and watch_page.h: over real sockets, of a record store without etcd, time passing on
  * the test's clock. */
+#include "tests/support/from_text.h"
 #include "tests/unit/skydns/pages/pages_bed.h"
 
 #include "skydns/pages/metrics_table.h"
@@ -258,13 +259,12 @@ UNIT_TEST_ON(test_a_reader_that_reads_late, struct watch_bed *b)
 /* The domain goes: nothing more can be told of its names. */
 UNIT_TEST_ON(test_a_name_that_is_ours_no_more, struct watch_bed *b)
 {
-    struct dname other;
     bed_fill(&b->pages, first, ARRAY_LEN(first));
     CLEANUP(held_client_close)
     struct held_client c = watch_ask(b, "GET /watch?name=a.cluster.local");
     assert_int_equal(watch_count(watch_events(&c), "data:"), 1);
     struct options options = b->pages.options;
-    assert_true(dname_from_text(slice_str("other.test"), &other));
+    struct dname other = dname_from("other.test");
     options.domains[0] = other;
     publisher_configure(b->pages.publisher, options_engine_config(&options));
     watch_pass_ms(b, WATCH_GAP_MS);

@@ -1,6 +1,7 @@
 /* Encoding of plans: exact sizes, truncation, compression. Replies are read back by a decoder that
  * shares no code with the encoder. */
 #include "skydns/wire/encode.h"
+#include "tests/support/from_text.h"
 #include "tests/support/skydns/fixture.h"
 #include "tests/support/unit_test.h"
 
@@ -22,7 +23,7 @@ static struct bench *bench_new(const char *question, uint16_t type)
     struct bench *b = xcalloc(1, sizeof(*b));
     b->encoder = encoder_new(1232);
     b->question = (struct question){
-        .id = 7, .name = fixture_name(question), .type = type, .qclass = DNS_CLASS_IN};
+        .id = 7, .name = dname_from(question), .type = type, .qclass = DNS_CLASS_IN};
     b->plan = (struct answer_plan){.error = EDNS_ERROR_NONE, .rr_class = DNS_CLASS_IN};
     rr_list_init(&b->plan.answers);
     rr_list_init(&b->plan.additionals);
@@ -42,7 +43,7 @@ static void bench_free(struct bench *b)
 static struct slice encode_keep_name(struct bench *b, const char *text)
 {
     assert_true(b->name_count < NAMES_MAX);
-    b->names[b->name_count] = fixture_name(text);
+    b->names[b->name_count] = dname_from(text);
     return rr_name(&b->names[b->name_count++]);
 }
 
