@@ -2,13 +2,9 @@
  * corpus is an ordinary test in every build variant. Prints `N inputs` at the end; zero inputs is a
  * failure. */
 #include <dirent.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <sys/stat.h>
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
+#include "tests/fuzz/fuzz_target.h"
 static unsigned inputs;
 
 static int run_file(const char *path)

@@ -1,11 +1,9 @@
 /* A name read from a message, at the offset in the first byte, and from text: an accepted name
  * survives the round trip through text, and every view of it stays within bounds. */
 #include <assert.h>
-#include <string.h>
 
 #include "common/dns/dname.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "tests/fuzz/fuzz_target.h"
 
 static void dname_check(const struct dname *name)
 {

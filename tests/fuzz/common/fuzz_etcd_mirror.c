@@ -5,10 +5,6 @@
  *
  * etcd and its connections are modelled here (the calls below the mirror are stubs), as is the
  * monotonic clock. */
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -20,8 +16,7 @@
 #include "common/etcd/etcd_mirror.h"
 #include "common/etcd/etcd_saved_internal.h"
 #include "common/etcd/etcd_watch.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "tests/fuzz/fuzz_target.h"
 
 enum {
     STEPS_MAX = 400,

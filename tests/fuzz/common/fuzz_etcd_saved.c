@@ -1,10 +1,6 @@
 /* Any bytes as a mirror's saved state: rejected, or the very bytes that its content makes. */
-#include <stdint.h>
-#include <stdlib.h>
-
 #include "common/etcd/etcd_saved_internal.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "tests/fuzz/fuzz_target.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
@@ -14,9 +10,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     }
     CLEANUP_BUF struct buf again = buf_of(size);
     etcd_saved_append(&saved, &again);
-    if (again.failed || !slice_equal(buf_slice(&again), slice_of(data, size))) {
-        abort();
-    }
+    fuzz_check(!again.failed && slice_equal(buf_slice(&again), slice_of(data, size)));
     (void)etcd_saved_held_ms(&saved, INT64_MAX / 4000);
     return 0;
 }

@@ -1,15 +1,10 @@
 /* A watch's messages in sequence, each prefixed with its length in two bytes: whatever a peer
  * sends, the owner sees complete revisions, each once and in order. The link below the watch is a
  * stub. */
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "common/base/cursor.h"
 #include "common/etcd/etcd_link_internal.h"
 #include "common/etcd/etcd_watch.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "tests/fuzz/fuzz_target.h"
 
 enum { FIRST_REVISION = 2 };
 
@@ -31,9 +26,7 @@ struct etcd_call *etcd_link_call(struct etcd_link *link, const struct etcd_call_
                                  struct buf *request)
 {
     (void)link;
-    if (is_open) {
-        abort();
-    }
+    fuzz_check(!is_open);
     buf_fini(request);
     stream = *config;
     is_open = true;
@@ -64,9 +57,7 @@ void etcd_call_cancel(struct etcd_call *call)
 
 static void etcd_watch_end_stream(const struct err *err)
 {
-    if (!is_open || (err && !err->code)) {
-        abort();
-    }
+    fuzz_check(is_open && (!err || err->code));
     is_open = false;
     stream.on_end(stream.data, err ? -1 : 0, err);
 }
@@ -78,35 +69,25 @@ static void etcd_watch_on_events(void *data, const struct etcd_event *events, si
 {
     int64_t last = delivered + 1;
     (void)data;
-    if (is_over || count == 0) {
-        abort();
-    }
+    fuzz_check(!is_over && count != 0);
     for (size_t i = 0; i < count; i++) {
-        if (events[i].kv.mod_revision < last || events[i].kv.key.len == 0) {
-            abort();
-        }
+        fuzz_check(events[i].kv.mod_revision >= last && events[i].kv.key.len != 0);
         last = events[i].kv.mod_revision;
     }
-    if (last != revision) {
-        abort();
-    }
+    fuzz_check(last == revision);
     delivered = revision;
 }
 
 static void etcd_watch_on_up(void *data)
 {
-    if (is_over) {
-        abort();
-    }
+    fuzz_check(!is_over);
     (void)data;
 }
 
 static void common_etcd_watch_on_end(void *data, const struct err *err)
 {
     (void)data;
-    if (is_over || !err->code) {
-        abort();
-    }
+    fuzz_check(!is_over && err->code);
     is_over = true;
 }
 
@@ -134,9 +115,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (is_open) {
         etcd_watch_end_stream(NULL);
     }
-    if (!is_over && !is_probed) {
-        abort();
-    }
+    fuzz_check(is_over || is_probed);
     etcd_watch_stop(watch);
     return 0;
 }

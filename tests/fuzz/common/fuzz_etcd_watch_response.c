@@ -1,12 +1,7 @@
 /* Decoders of etcd's replies: the same bytes decoded as every type of reply. A decoded message
  * keeps what etcd_codec_internal.h promises, and stays below its limit. */
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "common/etcd/etcd_codec_internal.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "tests/fuzz/fuzz_target.h"
 
 enum { DECODED_MAX = 1 << 20 };
 
@@ -21,9 +16,7 @@ static void etcd_watch_response_read_all(struct slice s)
 
 static void etcd_watch_response_read_kv(const struct etcd_kv *kv)
 {
-    if (kv->key.len == 0) {
-        abort();
-    }
+    fuzz_check(kv->key.len != 0);
     etcd_watch_response_read_all(kv->key);
     etcd_watch_response_read_all(kv->value);
 }
@@ -38,9 +31,7 @@ static void etcd_watch_response_watch(struct slice message, struct arena *arena)
     }
     etcd_watch_response_read_all(slice_str(response.cancel_reason));
     for (size_t i = 0; i < response.count; i++) {
-        if (response.events[i].kv.mod_revision < revision) {
-            abort();
-        }
+        fuzz_check(response.events[i].kv.mod_revision >= revision);
         revision = response.events[i].kv.mod_revision;
         etcd_watch_response_read_kv(&response.events[i].kv);
     }
@@ -53,9 +44,7 @@ static void etcd_watch_response_range(struct slice message, struct arena *arena)
     if (etcd_decode_range(message, arena, &reply, &err) != 0) {
         return;
     }
-    if (reply.revision <= 0) {
-        abort();
-    }
+    fuzz_check(reply.revision > 0);
     for (size_t i = 0; i < reply.count; i++) {
         etcd_watch_response_read_kv(&reply.kvs[i]);
     }
@@ -75,9 +64,7 @@ static void small_replies(struct slice message, struct arena *arena)
     (void)!etcd_decode_lease_keep_alive(message, arena, &lease, &err);
     (void)!etcd_decode_lease_time_to_live(message, arena, &lease, &err);
     if (etcd_decode_authenticate(message, arena, &token, &err) == 0) {
-        if (token[0] == '\0') {
-            abort();
-        }
+        fuzz_check(token[0] != '\0');
         etcd_watch_response_read_all(slice_str(token));
     }
 }
@@ -93,14 +80,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     arena_clear(&arena);
     etcd_watch_response_range(message, &arena);
     arena_clear(&arena);
-    if (etcd_decode_txn(message, &arena, &txn, &err) == 0 && txn.revision <= 0) {
-        abort();
-    }
+    fuzz_check(etcd_decode_txn(message, &arena, &txn, &err) != 0 || txn.revision > 0);
     arena_clear(&arena);
     small_replies(message, &arena);
-    if (arena.reserved > DECODED_MAX) {
-        abort();
-    }
+    fuzz_check(arena.reserved <= DECODED_MAX);
     arena_fini(&arena);
     return 0;
 }

@@ -1,12 +1,10 @@
 /* The reply to GET /live, in chunks of the size in the first byte, and each event's JSON: the same
  * events come whatever the chunks, and every name leads to a value. */
 #include <assert.h>
-#include <stdlib.h>
 
 #include "common/live/event_stream_internal.h"
 #include "common/live/live_event.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "tests/fuzz/fuzz_target.h"
 
 static void read_event(struct slice text)
 {

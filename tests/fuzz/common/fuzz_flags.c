@@ -1,13 +1,10 @@
 /* A command line, one argument per line, against a table with every kind of flag: accepted values
  * are in range, rejected ones come with a message. */
 #include <assert.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "common/base/flags.h"
 #include "common/base/xalloc.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "tests/fuzz/fuzz_target.h"
 
 enum { ARGS_MAX = 100 };
 

@@ -1,12 +1,7 @@
 /* The reassembly of gRPC messages from DATA chunks, and the decoding of grpc-message. The first
  * byte is the chunk size; the same bytes in one chunk must give the same messages. */
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "common/grpc/grpc_frame_internal.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "tests/fuzz/fuzz_target.h"
 
 enum { MESSAGE_MAX = 4096 };
 
@@ -47,17 +42,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct slice wire = slice_of(data + 1, size - 1);
     struct outcome pieces = grpc_frames_feed(wire, (size_t)data[0] + 1);
     struct outcome whole = grpc_frames_feed(wire, SIZE_MAX / 2);
-    if (pieces.rc != whole.rc || pieces.messages != whole.messages || pieces.bytes != whole.bytes ||
-        pieces.sum != whole.sum) {
-        abort();
-    }
-    if (whole.bytes + whole.messages * GRPC_FRAME_HEADER > wire.len) {
-        abort();
-    }
+    fuzz_check(pieces.rc == whole.rc && pieces.messages == whole.messages &&
+               pieces.bytes == whole.bytes && pieces.sum == whole.sum);
+    fuzz_check(whole.bytes + whole.messages * GRPC_FRAME_HEADER <= wire.len);
     char text[64];
-    if (strlen(grpc_percent_decode(wire, text, sizeof(text))) >= sizeof(text)) {
-        abort();
-    }
+    fuzz_check(strlen(grpc_percent_decode(wire, text, sizeof(text))) < sizeof(text));
     (void)grpc_status_text(grpc_status_parse(wire)); /* any text is fine */
     return 0;
 }

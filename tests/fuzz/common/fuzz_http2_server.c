@@ -4,14 +4,11 @@
  * first byte of the input: 1: a preface goes before; 2: replies come late; 4: replies are long; 8:
  * flushes are small; the upper four bits: the pieces. */
 #include <assert.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "common/base/buf.h"
 #include "common/base/cursor.h"
 #include "common/http2/http2_server.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "tests/fuzz/fuzz_target.h"
 
 enum { HAS_PREFACE = 1, IS_LATE = 2, IS_LONG = 4, IS_SLOW = 8 };
 enum {

@@ -2,13 +2,10 @@
  * follows; the result is the same for every length that includes the complete head. Its Host is
  * judged from any bytes, too. */
 #include <assert.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "common/http/http_admission.h"
 #include "common/http/http_request_internal.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "tests/fuzz/fuzz_target.h"
 
 static void check_string(const char *string, const uint8_t *bytes, size_t len)
 {

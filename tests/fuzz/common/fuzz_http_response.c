@@ -2,10 +2,9 @@
 #include <assert.h>
 
 #include "common/http/http_response.h"
+#include "tests/fuzz/fuzz_target.h"
 
 enum { BODY_MAX = 65535 };
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static int read_in_pieces(struct http_response *reply, const uint8_t *data, size_t size,
                           size_t piece)

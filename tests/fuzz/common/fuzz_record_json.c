@@ -2,12 +2,12 @@
  * out reads back the same. The fast path accepts nothing that the slow path rejects, and returns
  * the same record. What `rr` has is packed, or the value is rejected. */
 #include <assert.h>
-#include <string.h>
 
 #include "common/dns/record.h"
 #include "common/dns/record_json.h"
 #include "common/dns/record_rrs.h"
 #include "common/dns/record_scan.h"
+#include "tests/fuzz/fuzz_target.h"
 
 static void check_scan(const struct record *scanned, const struct record *record)
 {
@@ -27,8 +27,6 @@ static void record_json_check_text(struct slice text)
     assert(txt_has_escapes(text) || slice_equal(text, slice_of(bytes, len)));
     assert(!txt_has_escapes(text) || len < text.len);
 }
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

@@ -1,10 +1,8 @@
 /* Any bytes as a key: rejected, or a valid DNS name whose labels spell the key. */
 #include <assert.h>
-#include <string.h>
 
 #include "common/dns/record.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "tests/fuzz/fuzz_target.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

@@ -4,8 +4,7 @@
 
 #include "common/base/cursor.h"
 #include "exechealthz/dns_message.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "tests/fuzz/fuzz_target.h"
 
 enum { RECORD_MIN = 1 + 2 + 2 + 4 + 2 }; /* the root's, without data */
 

@@ -3,9 +3,6 @@
  * external names, that queries can ask for, within the limits, with values that are records; and
  * always the same. The document that lists those keys gives them back. */
 #include <assert.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "common/base/xalloc.h"
 #include "common/dns/dname.h"
@@ -14,8 +11,7 @@
 #include "kube2sky/naming/config_map.h"
 #include "kube2sky/naming/override_zones.h"
 #include "kube2sky/reconcile/config_keys_internal.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "tests/fuzz/fuzz_target.h"
 
 static const char *const names[] = {"stubDomains", "upstreamNameservers", "records"};
 
@@ -72,9 +68,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     static struct config_map_rules rules = {.domain = "cluster.local.", .ttl_s = 30};
     static struct override_zones *zones; /* of all runs */
     struct err none;
-    if (!zones && override_zones_parse("*.example.com", rules.domain, &zones, &none) < 0) {
-        abort();
-    }
+    fuzz_check(zones || override_zones_parse("*.example.com", rules.domain, &zones, &none) >= 0);
     rules.zones = zones;
     struct kube_setting settings[3];
     struct kube_config_map from = {.settings = settings};

@@ -2,8 +2,6 @@
  * external_aliases.h and external_keys.h over arbitrary bytes. Lines: zones, names, then a key and
  * a value in turn. Each wanted key is one of ours that a reader takes for the name. */
 #include <assert.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "common/base/attributes.h"
 #include "common/base/xalloc.h"
@@ -12,8 +10,7 @@
 #include "kube2sky/naming/external_aliases.h"
 #include "kube2sky/naming/external_keys.h"
 #include "kube2sky/reconcile/ownership_internal.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "tests/fuzz/fuzz_target.h"
 
 struct run {
     struct ownership ownership;

@@ -1,7 +1,6 @@
 /* One line of a watch, and a Status: kube_object.h's decoders over arbitrary bytes. */
+#include "tests/fuzz/fuzz_target.h"
 #include "tests/fuzz/kube2sky/kube_event_check.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

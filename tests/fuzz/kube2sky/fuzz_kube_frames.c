@@ -1,10 +1,7 @@
 /* The body of a watch, cut into events: pieces of any size give the same events as a single piece.
  * The first byte is the piece size. */
-#include <stdlib.h>
-
 #include "kube2sky/api/kube_frames_internal.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "tests/fuzz/fuzz_target.h"
 
 /* All frames concatenated, each followed by a mark. */
 static void kube_frames_cut(enum kube_encoding encoding, struct slice bytes, size_t piece,
@@ -34,9 +31,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         CLEANUP_BUF struct buf pieces = buf_of(2 * size + 1);
         kube_frames_cut(encodings[i], bytes, bytes.len + 1, &whole);
         kube_frames_cut(encodings[i], bytes, piece, &pieces);
-        if (!slice_equal(buf_slice(&whole), buf_slice(&pieces)) || whole.failed) {
-            abort();
-        }
+        fuzz_check(slice_equal(buf_slice(&whole), buf_slice(&pieces)) && !whole.failed);
     }
     return 0;
 }

@@ -1,11 +1,8 @@
 /* A page of a list, in both encodings: pieces of any size give the same objects and the same
  * outcome as a single piece. The first byte is the piece size. */
-#include <stdlib.h>
-
 #include "common/base/buf.h"
+#include "tests/fuzz/fuzz_target.h"
 #include "tests/unit/kube2sky/api/whole_list.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 /* The results that the header promises to be the same. */
 struct told {
@@ -18,9 +15,7 @@ struct told {
 static void kube_list_on_object(void *data, struct kube_object *object)
 {
     struct told *told = data;
-    if (!*object->ns != !kube_kind_is_namespaced(object->kind) || !*object->name) {
-        abort();
-    }
+    fuzz_check(!*object->ns == !kube_kind_is_namespaced(object->kind) && *object->name);
     told->objects++;
     told->name_bytes += strlen(object->name);
     kube_object_free(object);
@@ -29,9 +24,7 @@ static void kube_list_on_object(void *data, struct kube_object *object)
 static void kube_list_on_bad(void *data, const struct err *err)
 {
     struct told *told = data;
-    if (err->code >= 0) {
-        abort();
-    }
+    fuzz_check(err->code < 0);
     told->bad++;
 }
 
@@ -43,9 +36,7 @@ static struct told kube_list_decode(enum kube_encoding encoding, enum kube_kind 
     struct err err;
     told.rc = decode_pieces(encoding, kind, body, piece, kube_list_on_object, kube_list_on_bad,
                             &told, &meta, &err);
-    if (told.rc == 0 && !*meta.resource_version) {
-        abort();
-    }
+    fuzz_check(told.rc != 0 || *meta.resource_version);
     kube_list_meta_fini(&meta);
     return told;
 }
@@ -60,10 +51,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
             struct told whole =
                 kube_list_decode(encodings[i], (enum kube_kind)kind, body, body.len + 1);
             struct told pieces = kube_list_decode(encodings[i], (enum kube_kind)kind, body, piece);
-            if (whole.objects != pieces.objects || whole.bad != pieces.bad ||
-                whole.name_bytes != pieces.name_bytes || (whole.rc == 0) != (pieces.rc == 0)) {
-                abort();
-            }
+            fuzz_check(whole.objects == pieces.objects && whole.bad == pieces.bad &&
+                       whole.name_bytes == pieces.name_bytes &&
+                       (whole.rc == 0) == (pieces.rc == 0));
         }
     }
     return 0;

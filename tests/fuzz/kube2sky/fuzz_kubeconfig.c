@@ -1,10 +1,8 @@
 /* kubeconfig files: kube_auth_config_parse over arbitrary bytes. */
-#include <stdint.h>
 #include <stdlib.h>
 
 #include "kube2sky/api/kube_auth_config_internal.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "tests/fuzz/fuzz_target.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

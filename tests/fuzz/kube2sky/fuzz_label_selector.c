@@ -1,14 +1,10 @@
 /* Any bytes as a label selector: rejected with a message, or accepted, and then still accepted with
  * one more requirement. */
 #include <assert.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "common/base/xalloc.h"
 #include "kube2sky/api/label_selector.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "tests/fuzz/fuzz_target.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

@@ -4,8 +4,6 @@
  * claimed once; whatever endpoints without hostnames are called. Likewise in an external zone,
  * where kube2sky recognizes each key as its own. */
 #include <assert.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "common/base/xalloc.h"
 #include "common/dns/record.h"
@@ -15,8 +13,7 @@
 #include "kube2sky/naming/inventory.h"
 #include "kube2sky/naming/key_style.h"
 #include "kube2sky/naming/naming.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "tests/fuzz/fuzz_target.h"
 
 #define EXTERNAL_ZONE "lb.example.com."
 #define EXTERNAL_TREE "/skydns/com/example/lb/"

@@ -2,8 +2,7 @@
 #include <assert.h>
 
 #include "kube2sky/naming/reverse.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "tests/fuzz/fuzz_target.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

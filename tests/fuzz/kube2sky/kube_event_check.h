@@ -2,21 +2,18 @@
 #ifndef TESTS_FUZZ_KUBE2SKY_KUBE_EVENT_CHECK_H
 #define TESTS_FUZZ_KUBE2SKY_KUBE_EVENT_CHECK_H
 
-#include <stdlib.h>
-
 #include "kube2sky/api/kube_object.h"
+#include "tests/fuzz/fuzz_target.h"
 
 /* Checks the header's promises for each kind of event. */
 static inline void kube_event_check(const struct kube_event *event)
 {
     bool has_object = event->kind == KUBE_EVENT_UPSERT || event->kind == KUBE_EVENT_DELETE;
-    if (has_object != (event->object != NULL) ||
-        (event->kind == KUBE_EVENT_BOOKMARK && !event->resource_version) ||
-        (has_object &&
-         (!*event->object->ns != !kube_kind_is_namespaced(event->object->kind) ||
-          !*event->object->name || !event->object->fault_count != !*event->object->faults))) {
-        abort();
-    }
+    fuzz_check(has_object == (event->object != NULL) &&
+               (event->kind != KUBE_EVENT_BOOKMARK || event->resource_version) &&
+               (!has_object ||
+                (!*event->object->ns == !kube_kind_is_namespaced(event->object->kind) &&
+                 *event->object->name && !event->object->fault_count == !*event->object->faults)));
 }
 
 /* The bytes as an event of each kind, and as a Status, which is JSON whatever the events are. */

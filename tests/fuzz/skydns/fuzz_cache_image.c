@@ -7,10 +7,9 @@
 #include "common/base/seeded_hash.h"
 #include "common/dns/dns.h"
 #include "skydns/external/cache_image.h"
+#include "tests/fuzz/fuzz_target.h"
 #include "tests/support/skydns/behind_alias.h"
 #include "tests/support/skydns/response_bytes.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 enum { RRSIG = 46, DNAME = 39, NSEC = 47, NSEC3 = 50, TTL_MAX_S = 3600 };
 

@@ -8,8 +8,7 @@
 #include "common/dns/record_json.h"
 #include "skydns/sync/client_marks_internal.h"
 #include "skydns/sync/mark_keys_internal.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "tests/fuzz/fuzz_target.h"
 
 struct sums {
     size_t count;

@@ -9,8 +9,7 @@
 #include "skydns/sync/client_marks_internal.h"
 #include "skydns/sync/record_keys_internal.h"
 #include "skydns/sync/record_value_internal.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "tests/fuzz/fuzz_target.h"
 
 static void retire_record_block(void *data, void *block, void (*fn)(void *block))
 {

@@ -1,10 +1,6 @@
 /* The file of -cookie-secret: secrets, or a message that repeats nothing of it. */
-#include <stdlib.h>
-#include <string.h>
-
 #include "skydns/publish/cookie_secrets.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "tests/fuzz/fuzz_target.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

@@ -1,12 +1,10 @@
 /* A Corefile as text: whatever it says, the translation ends, its notes stay comments, and a shell
  * reads nothing in it but two commands and a hosts file. */
 #include <assert.h>
-#include <string.h>
 
 #include "common/base/buf.h"
 #include "skydns/corefile/translate_internal.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "tests/fuzz/fuzz_target.h"
 
 static const char *skydns_corefile_variable(const char *name)
 {

@@ -4,11 +4,10 @@
 #include "skydns/dnsgrpc/dnsgrpc.h"
 #include "skydns/dnsgrpc/dnsgrpc_call_internal.h"
 #include "skydns/wire/question.h"
+#include "tests/fuzz/fuzz_target.h"
 #include "tests/support/skydns/stream_host_fake.h"
 
 enum { INPUT_MAX = 8192, END_STREAM = 1, END_HEADERS = 4, DATA = 0, HEADERS = 1, SETTINGS = 4 };
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static void dnsgrpc_check_round_trip(struct slice query)
 {

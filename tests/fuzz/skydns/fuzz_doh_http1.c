@@ -5,11 +5,10 @@
 #include "skydns/doh/doh.h"
 #include "skydns/doh/doh_http1_internal.h"
 #include "skydns/doh/doh_reply_internal.h"
+#include "tests/fuzz/fuzz_target.h"
 #include "tests/support/skydns/stream_host_fake.h"
 
 enum { CUTS = 4, INPUT_MAX = 8192 };
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static bool is_date(const uint8_t *at, size_t left)
 {

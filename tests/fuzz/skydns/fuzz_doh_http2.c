@@ -5,11 +5,10 @@
 
 #include "common/base/cursor.h"
 #include "skydns/doh/doh.h"
+#include "tests/fuzz/fuzz_target.h"
 #include "tests/support/skydns/stream_host_fake.h"
 
 enum { INPUT_MAX = 8192, FRAME_HEADER = 9, END_STREAM = 1, END_HEADERS = 4, DATA = 0, HEADERS = 1 };
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 struct reply {
     unsigned status;

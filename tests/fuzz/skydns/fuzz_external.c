@@ -4,8 +4,7 @@
 
 #include "common/dns/dns.h"
 #include "skydns/upstream/external.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "tests/fuzz/fuzz_target.h"
 
 /* Checks that packed records can be read back to their end, and that only answers have addresses.
  */

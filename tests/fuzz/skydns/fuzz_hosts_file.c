@@ -1,10 +1,7 @@
 /* A hosts file: whatever it contains, its entries are addresses and names, and a table of them
  * finds each. */
-#include <stdlib.h>
-
 #include "skydns/external/hosts_file.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "tests/fuzz/fuzz_target.h"
 
 static void check_entry(const struct hosts_table *table, const struct hosts_entry *entry)
 {
@@ -12,12 +9,10 @@ static void check_entry(const struct hosts_table *table, const struct hosts_entr
     struct dname lower = entry->name;
     dname_lower(&lower);
     const struct ip *ips = hosts_table_find(table, &entry->name, &count);
-    if (!ips || count == 0 || count > HOSTS_IPS_MAX ||
-        hosts_table_name(table, &entry->ip).len == 0 || entry->name.len < 2 ||
-        !slice_equal(slice_of(lower.wire, lower.len),
-                     slice_of(entry->name.wire, entry->name.len))) {
-        abort();
-    }
+    fuzz_check(
+        ips && count != 0 && count <= HOSTS_IPS_MAX &&
+        hosts_table_name(table, &entry->ip).len != 0 && entry->name.len >= 2 &&
+        slice_equal(slice_of(lower.wire, lower.len), slice_of(entry->name.wire, entry->name.len)));
 }
 
 /* With room for all, or for some: what was added is found. */
@@ -33,9 +28,7 @@ static void hosts_file_check_file(struct slice text, size_t bytes_max)
             check_entry(table, &entry);
         }
     }
-    if (count > text.len || reader.report.bad_lines > text.len) {
-        abort();
-    }
+    fuzz_check(count <= text.len && reader.report.bad_lines <= text.len);
     hosts_table_unref(table);
 }
 

@@ -5,8 +5,7 @@
 
 #include "common/base/xalloc.h"
 #include "skydns/sync/lease.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "tests/fuzz/fuzz_target.h"
 
 static const int64_t now_ms = 1700000000000;
 

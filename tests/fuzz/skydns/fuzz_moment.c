@@ -1,11 +1,7 @@
 /* WHEN of -at: a revision or a time that is not to come, or a message that says what was expected.
  */
-#include <stdlib.h>
-#include <string.h>
-
 #include "skydns/past/past_job_internal.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "tests/fuzz/fuzz_target.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

@@ -5,10 +5,9 @@
 #include "common/base/cursor.h"
 #include "common/dns/dname.h"
 #include "skydns/dnssec/nsec.h"
+#include "tests/fuzz/fuzz_target.h"
 #include "tests/support/skydns/nsec_gaps.h"
 #include "tests/support/skydns/nsec_model.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 enum { TYPES_MAX = NSEC_TYPES_MAX, TYPES_END = 65536, WINDOW_TYPES = 256 };
 

@@ -9,8 +9,7 @@
 #include "skydns/publish/engine_config.h"
 #include "skydns/upstream/onward_internal.h"
 #include "skydns/wire/response_check.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "tests/fuzz/fuzz_target.h"
 
 static const struct engine_config config;
 

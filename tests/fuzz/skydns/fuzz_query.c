@@ -1,16 +1,12 @@
 /* A query through the whole engine, over a fixed store: every reply is a complete message within
  * its limit. The first byte selects the case, the rest is the query; with CASE_UPSTREAM the rest is
  * an upstream's reply to a fixed query. */
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "common/dns/dns.h"
 #include "skydns/external/cache.h"
 #include "skydns/external/hosts_table.h"
 #include "skydns/external/zone_table.h"
 #include "skydns/wire/query_parse.h"
+#include "tests/fuzz/fuzz_target.h"
 #include "tests/support/from_text.h"
 #include "tests/support/skydns/fixture.h"
 #include "tests/support/skydns/hosts_table_of.h"
@@ -26,8 +22,6 @@ enum {
     CASE_UPSTREAM = 0x40,
     CASE_OTHER_FLAGS = 0x80,
 };
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 /* Names short enough to guess, values of every kind, links in circles. */
 static const struct fixture_key keys[] = {
@@ -65,9 +59,7 @@ static void query_keep(const char *text, uint32_t zone_serial)
     writer_bytes(&w, "\0\0\x81\x80\0\1\0\1\0\0\0\0", DNS_HEADER_SIZE);
     writer_bytes(&w, key.name.wire, key.name.len);
     writer_bytes(&w, "\0\1\0\1\xc0\x0c\0\1\0\1\0\0\0\x3c\0\4\xc0\0\2\1", 20);
-    if (cache_put_bytes(cache, &key, wire, w.pos, &nameserver, &limits, 0) != CACHE_HIT) {
-        abort();
-    }
+    fuzz_check(cache_put_bytes(cache, &key, wire, w.pos, &nameserver, &limits, 0) == CACHE_HIT);
 }
 
 static void start_others(void)
@@ -125,9 +117,7 @@ static void query_start(void)
     store = fixture->store;
     start_others();
     reverse_zone.prefix_bits = 12;
-    if (!ip_parse(slice_str("10.96.0.0"), &reverse_zone.ip)) {
-        abort();
-    }
+    fuzz_check(ip_parse(slice_str("10.96.0.0"), &reverse_zone.ip));
 }
 
 /* The defaults, or everything different. */

@@ -3,7 +3,6 @@
  * behind a search path's CNAME it says the same.
  * The client's question is the one in the reply. */
 #include <assert.h>
-#include <string.h>
 
 #include "common/base/cursor.h"
 #include "common/dns/dns.h"
@@ -13,11 +12,10 @@
 #include "skydns/upstream/external.h"
 #include "skydns/upstream/upstream_message.h"
 #include "skydns/wire/question.h"
+#include "tests/fuzz/fuzz_target.h"
 #include "tests/support/skydns/behind_alias.h"
 #include "tests/support/skydns/fixture.h"
 #include "tests/support/skydns/response_bytes.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static bool relay_read_question(const uint8_t *data, size_t size, struct question *ret)
 {

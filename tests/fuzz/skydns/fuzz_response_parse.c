@@ -9,8 +9,7 @@
 #include "skydns/wire/response_check.h"
 #include "skydns/wire/response_parse.h"
 #include "skydns/wire/rr_step.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "tests/fuzz/fuzz_target.h"
 
 static void response_parse_check_order(const struct parsed_response *p)
 {

@@ -4,8 +4,7 @@
 
 #include "common/dns/dns.h"
 #include "skydns/wire/rr_text.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "tests/fuzz/fuzz_target.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

@@ -1,24 +1,13 @@
 /* RRsets of any types, owners, TTLs and data: put into canonical order, signed, and found again;
  * each signature is judged by a validator's rules, with keys of each kind, at any time. */
-#include <stdlib.h>
-#include <string.h>
-
 #include "common/base/cursor.h"
 #include "common/dns/dname.h"
 #include "skydns/dnssec/dnssec.h"
+#include "tests/fuzz/fuzz_target.h"
 #include "tests/support/skydns/rrsig_check.h"
 #include "tests/support/skydns/sample_keys.h"
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
 enum { RECORDS_MAX = 64, SETS_MAX = 8, CACHED = 4096 };
-
-static void signer_check(bool holds)
-{
-    if (!holds) {
-        abort();
-    }
-}
 
 /* Two zones, one with keys of both kinds; made once. */
 static struct dnssec *skydns_signer(void)
@@ -29,7 +18,7 @@ static struct dnssec *skydns_signer(void)
         sample_key_new(SAMPLE_ED25519),        sample_key_new(SAMPLE_ECDSAP384),
         sample_key_new(SAMPLE_LDNS_RSASHA256), sample_key_new(SAMPLE_RSASHA512),
     };
-    signer_check(dnssec_new(keys, sizeof(keys) / sizeof(keys[0]), CACHED, &dnssec, NULL) == 0);
+    fuzz_check(dnssec_new(keys, sizeof(keys) / sizeof(keys[0]), CACHED, &dnssec, NULL) == 0);
     return dnssec;
 }
 
@@ -71,7 +60,7 @@ static void read_set(struct reader *r, const struct dnssec_zone *zone, struct fu
 static void signer_check_order(const struct slice *sorted, size_t count)
 {
     for (size_t i = 1; i < count; i++) {
-        signer_check(slice_compare(sorted[i - 1], sorted[i]) < 0);
+        fuzz_check(slice_compare(sorted[i - 1], sorted[i]) < 0);
     }
 }
 
@@ -92,14 +81,14 @@ static void check_signatures(const struct dnssec_zone *zone, const struct fuzz_s
     for (size_t k = 0; k < zone->key_count; k++) {
         const struct signing_key *key = zone->keys[k];
         if (signer_signs(zone, key, set->type)) {
-            signer_check(at < count);
-            signer_check(!rrsig_fault(slice_of(signatures[at].rdata, signatures[at].len),
-                                      slice_of(key->rdata, key->rdata_len),
-                                      slice_of(zone->name.wire, zone->name.len), &records, now_s));
+            fuzz_check(at < count);
+            fuzz_check(!rrsig_fault(slice_of(signatures[at].rdata, signatures[at].len),
+                                    slice_of(key->rdata, key->rdata_len),
+                                    slice_of(zone->name.wire, zone->name.len), &records, now_s));
             at++;
         }
     }
-    signer_check(at == count);
+    fuzz_check(at == count);
 }
 
 /* Signed twice at the same time: the second are the kept ones, but for Ed25519 and RSA it could not
@@ -113,13 +102,13 @@ static void check_set(struct dnssec *dnssec, const struct dnssec_zone *zone, str
     const struct dnssec_rrset rrset = {
         slice_of(set->owner.wire, set->owner.len), set->type, set->ttl_s, count, set->sorted,
     };
-    signer_check(dnssec_sign(dnssec, zone, &rrset, now_s, true, first, &firsts) == DNSSEC_SIGNED);
+    fuzz_check(dnssec_sign(dnssec, zone, &rrset, now_s, true, first, &firsts) == DNSSEC_SIGNED);
     check_signatures(zone, set, first, firsts, now_s);
-    signer_check(dnssec_sign(dnssec, zone, &rrset, now_s, false, again, &agains) == DNSSEC_SIGNED);
-    signer_check(agains == firsts);
+    fuzz_check(dnssec_sign(dnssec, zone, &rrset, now_s, false, again, &agains) == DNSSEC_SIGNED);
+    fuzz_check(agains == firsts);
     for (size_t i = 0; i < firsts; i++) {
-        signer_check(first[i].len == again[i].len &&
-                     memcmp(first[i].rdata, again[i].rdata, first[i].len) == 0);
+        fuzz_check(first[i].len == again[i].len &&
+                   memcmp(first[i].rdata, again[i].rdata, first[i].len) == 0);
     }
 }
 

@@ -1,27 +1,15 @@
 /* The two files of a key, with a NUL between them: a key that signs, or a message of plain text. A
  * key is what its record says, whatever stood around it: the record written anew is the same. */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "common/base/xalloc.h"
 #include "skydns/dnssec/signing_key_internal.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void signing_key_must(bool holds)
-{
-    if (!holds) {
-        abort();
-    }
-}
+#include "tests/fuzz/fuzz_target.h"
 
 static void check_message(const char *msg)
 {
     size_t len = strlen(msg);
-    signing_key_must(len > 0 && len < 300);
+    fuzz_check(len > 0 && len < 300);
     for (size_t i = 0; i < len; i++) {
-        signing_key_must(msg[i] >= ' ' && msg[i] < 0x7f);
+        fuzz_check(msg[i] >= ' ' && msg[i] < 0x7f);
     }
 }
 
@@ -48,11 +36,11 @@ static void signing_key_check_record(const struct signing_key *key)
         xasprintf("%s %u IN DNSKEY %u %u %u %s\n", dname_to_text(&key->owner, owner), key->ttl_s,
                   key->rdata[0] << 8 | key->rdata[1], key->rdata[2], key->rdata[3], base64);
     struct signing_key again = {.ttl_s = 0};
-    signing_key_must(signing_key_parse_record(slice_str(text), &again, NULL) == 0);
-    signing_key_must(dname_equal(&again.owner, &key->owner) && again.ttl_s == key->ttl_s);
-    signing_key_must(again.rdata_len == key->rdata_len);
-    signing_key_must(memcmp(again.rdata, key->rdata, key->rdata_len) == 0);
-    signing_key_must(again.is_sep == key->is_sep && again.algorithm == key->algorithm);
+    fuzz_check(signing_key_parse_record(slice_str(text), &again, NULL) == 0);
+    fuzz_check(dname_equal(&again.owner, &key->owner) && again.ttl_s == key->ttl_s);
+    fuzz_check(again.rdata_len == key->rdata_len);
+    fuzz_check(memcmp(again.rdata, key->rdata, key->rdata_len) == 0);
+    fuzz_check(again.is_sep == key->is_sep && again.algorithm == key->algorithm);
     free(text);
 }
 
@@ -61,12 +49,12 @@ static void signing_key_check_key(const struct signing_key *key)
     uint8_t signature[SIGNING_KEY_SIGNATURE_MAX], ds[SIGNING_KEY_DS_SIZE];
     size_t len = 0;
     const struct signing_algorithm *algorithm = signing_algorithm_find(key->algorithm);
-    signing_key_must(algorithm && key->is_old == algorithm->is_old);
-    signing_key_must(signing_key_sign(key, slice_str("text"), signature, &len, NULL) == 0);
-    signing_key_must(len >= 64 && len <= sizeof(signature));
-    signing_key_must(algorithm->kind == SIGNING_RSA || len == 2 * (size_t)algorithm->private_len);
+    fuzz_check(algorithm && key->is_old == algorithm->is_old);
+    fuzz_check(signing_key_sign(key, slice_str("text"), signature, &len, NULL) == 0);
+    fuzz_check(len >= 64 && len <= sizeof(signature));
+    fuzz_check(algorithm->kind == SIGNING_RSA || len == 2 * (size_t)algorithm->private_len);
     signing_key_ds(key, ds);
-    signing_key_must((ds[0] << 8 | ds[1]) == key->tag && ds[2] == key->algorithm);
+    fuzz_check((ds[0] << 8 | ds[1]) == key->tag && ds[2] == key->algorithm);
 }
 
 /* Any record by itself: most private halves do not fit. */
@@ -92,7 +80,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct err err = {.code = 0};
     check_public(public_text);
     if (signing_key_parse(public_text, private_text, &key, &err)) {
-        signing_key_must(!key);
+        fuzz_check(!key);
         check_message(err.msg);
     } else {
         signing_key_check_key(key);

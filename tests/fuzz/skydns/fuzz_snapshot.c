@@ -1,14 +1,11 @@
 /* Any bytes as a snapshot, as they are, and with the checksum that they should have: what is
  * accepted encodes to bytes that decode to the same. */
 #include <assert.h>
-#include <stdint.h>
-#include <string.h>
 
 #include "common/base/seeded_hash.h"
 #include "skydns/records/store.h"
+#include "tests/fuzz/fuzz_target.h"
 #include "tests/support/skydns/snapshots.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 /* Writes the snapshot's content as text; empty: refused. */
 static void snapshot_describe(struct slice bytes, struct buf *text, struct buf *again)

@@ -1,8 +1,5 @@
 /* Any bytes as a section of a snapshot: the first says which. What is accepted is saved as the same
  * bytes, so nothing in it was passed over. */
-#include <stdlib.h>
-#include <string.h>
-
 #include "common/base/buf.h"
 #include "skydns/publish/engine_config.h"
 #include "skydns/sync/broken.h"
@@ -10,17 +7,14 @@
 #include "skydns/sync/revision_marks.h"
 #include "skydns/sync/store_keys.h"
 #include "skydns/sync/writer_documents.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "tests/fuzz/fuzz_target.h"
 
 enum { SAVED_MAX = 64 << 20 };
 
 static void snapshot_sections_check(bool is_loaded, bool is_saved, struct slice saved,
                                     struct buf *again)
 {
-    if (is_loaded != is_saved || (is_loaded && !slice_equal(saved, buf_slice(again)))) {
-        abort();
-    }
+    fuzz_check(is_loaded == is_saved && (!is_loaded || slice_equal(saved, buf_slice(again))));
     buf_fini(again);
 }
 
@@ -39,9 +33,7 @@ static void broken_keys(struct slice saved)
     buf_init(&again, SAVED_MAX);
     bool is_loaded = broken_load(table, saved);
     broken_each(table, count_key, &count);
-    if (broken_count(table) > BROKEN_MAX || count != broken_count(table)) {
-        abort();
-    }
+    fuzz_check(broken_count(table) <= BROKEN_MAX && count == broken_count(table));
     broken_save(table, &again);
     snapshot_sections_check(is_loaded, broken_is_saved(saved), saved, &again);
     broken_free(table);
@@ -62,26 +54,22 @@ static void store_keys(struct slice saved)
 /* These cannot be loaded without etcd. */
 static void snapshot_sections_documents(struct slice saved)
 {
-    if (writer_documents_is_saved(saved) && (saved.len == 0 || saved.ptr[0] > ENGINE_ZONES_MAX)) {
-        abort();
-    }
+    fuzz_check(!writer_documents_is_saved(saved) ||
+               (saved.len != 0 && saved.ptr[0] <= ENGINE_ZONES_MAX));
 }
 
 /* Likewise. */
 static void snapshot_sections_clients(struct slice saved)
 {
-    if (client_marks_is_saved(saved) && saved.len > 0 && (uint8_t)saved.ptr[0] > ENGINE_ZONES_MAX) {
-        abort();
-    }
+    fuzz_check(!client_marks_is_saved(saved) || saved.len <= 0 ||
+               (uint8_t)saved.ptr[0] <= ENGINE_ZONES_MAX);
 }
 
 /* Likewise. */
 static void snapshot_sections_client_records(struct slice saved)
 {
-    if (client_marks_are_records_saved(saved) && saved.len > 0 &&
-        (uint8_t)saved.ptr[0] > ENGINE_ZONES_MAX) {
-        abort();
-    }
+    fuzz_check(!client_marks_are_records_saved(saved) || saved.len <= 0 ||
+               (uint8_t)saved.ptr[0] <= ENGINE_ZONES_MAX);
 }
 
 /* Those that are too old when they are loaded are dropped. */
@@ -92,12 +80,10 @@ static void snapshot_sections_marks(struct slice saved)
     if (revision_marks_is_saved(saved)) {
         revision_marks_load(marks, saved);
         revision_marks_save(marks, &again);
-        if (!revision_marks_is_saved(buf_slice(&again)) || again.len > saved.len ||
-            (again.len == 0) != (saved.len == 0) ||
-            (again.len > 0 &&
-             memcmp(again.data, saved.ptr + (saved.len - again.len), again.len) != 0)) {
-            abort();
-        }
+        fuzz_check(revision_marks_is_saved(buf_slice(&again)) && again.len <= saved.len &&
+                   (again.len == 0) == (saved.len == 0) &&
+                   (again.len <= 0 ||
+                    memcmp(again.data, saved.ptr + (saved.len - again.len), again.len) == 0));
     }
     revision_marks_free(marks);
 }

@@ -3,16 +3,13 @@
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "skydns/listen/listen_socket.h"
 #include "skydns/streams/tcp_server.h"
+#include "tests/fuzz/fuzz_target.h"
 
 enum { CUTS = 4, INPUT_MAX = 8192, FIRST_PORT = 20000, LAST_PORT = 32000, SMALLEST = 3 };
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static struct ev_loop *loop;
 static struct tcp_server *server;

@@ -1,7 +1,6 @@
 /* Any bytes as kube2sky's topology keys: puts, deletes, full reads and commits. Readers find what
  * there is, and nothing else; what is kept is the same after it was saved and loaded. */
 #include <assert.h>
-#include <stdlib.h>
 
 #include "common/base/buf.h"
 #include "common/base/cursor.h"
@@ -9,8 +8,7 @@
 #include "skydns/clients/topology.h"
 #include "skydns/sync/topology_keys_internal.h"
 #include "skydns/sync/topology_value_internal.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "tests/fuzz/fuzz_target.h"
 
 static void retire_topology_block(void *data, void *block, void (*fn)(void *block))
 {

@@ -1,22 +1,11 @@
 /* Any bytes as a query: its TSIG record is judged, and a reply to it can be signed. */
-#include <stdlib.h>
-#include <string.h>
-
 #include "common/dns/dns.h"
 #include "skydns/tsig/tsig.h"
 #include "skydns/wire/query_parse.h"
 #include "skydns/wire/question.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "tests/fuzz/fuzz_target.h"
 
 enum { NOW_S = 1700000000 };
-
-static void tsig_check(bool holds)
-{
-    if (!holds) {
-        abort();
-    }
-}
 
 static const struct tsig_keys *tsig_keys_of(void)
 {
@@ -26,7 +15,7 @@ static const struct tsig_keys *tsig_keys_of(void)
         "ESExQVFhcYGRobHB0eHyA=\"; };";
     struct err err;
     if (!keys) {
-        tsig_check(tsig_keys_parse(slice_str(text), &keys, &err) == 0);
+        fuzz_check(tsig_keys_parse(slice_str(text), &keys, &err) == 0);
     }
     return keys;
 }
@@ -36,15 +25,15 @@ static void check_plain(const uint8_t *data, size_t size, size_t plain_len)
 {
     uint8_t plain[TSIG_QUERY_MAX];
     struct question before, after;
-    tsig_check(plain_len >= DNS_HEADER_SIZE && plain_len < size && size <= sizeof(plain));
+    fuzz_check(plain_len >= DNS_HEADER_SIZE && plain_len < size && size <= sizeof(plain));
     memcpy(plain, data, plain_len);
     const unsigned additionals = (unsigned)(plain[10] << 8 | plain[11]) - 1;
     plain[10] = (uint8_t)(additionals >> 8);
     plain[11] = (uint8_t)additionals;
     if (question_parse(data, size, &before) == QUESTION_OK) {
-        tsig_check(question_parse(plain, plain_len, &after) == QUESTION_OK);
-        tsig_check(dname_equal(&before.name, &after.name) && before.type == after.type);
-        tsig_check(after.tsig.at == 0);
+        fuzz_check(question_parse(plain, plain_len, &after) == QUESTION_OK);
+        fuzz_check(dname_equal(&before.name, &after.name) && before.type == after.type);
+        fuzz_check(after.tsig.at == 0);
     }
 }
 
@@ -57,16 +46,16 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     (void)!question_parse(data, size, &question);
     enum tsig_verdict verdict =
         tsig_open(tsig_keys_of(), data, size, &question.tsig, NOW_S, &query);
-    tsig_check(verdict == query.verdict && verdict < TSIG_VERDICTS);
+    fuzz_check(verdict == query.verdict && verdict < TSIG_VERDICTS);
     if (verdict == TSIG_NONE || verdict == TSIG_MALFORMED) {
         return 0;
     }
-    tsig_check(!fast_query_read(data, size, &ordinary)); /* the engine does not look into these */
-    tsig_check((query.key != NULL) == (verdict != TSIG_BAD_KEY));
+    fuzz_check(!fast_query_read(data, size, &ordinary)); /* the engine does not look into these */
+    fuzz_check((query.key != NULL) == (verdict != TSIG_BAD_KEY));
     check_plain(data, size, query.plain_len);
     size_t added = tsig_reply_size(&query);
-    tsig_check(added <= (query.key ? (size_t)TSIG_KNOWN_MAX : (size_t)TSIG_RECORD_MAX));
+    fuzz_check(added <= (query.key ? (size_t)TSIG_KNOWN_MAX : (size_t)TSIG_RECORD_MAX));
     size_t len = tsig_sign(&query, NULL, 0, NOW_S, reply, DNS_HEADER_SIZE, NULL, NULL);
-    tsig_check(len == DNS_HEADER_SIZE + added && reply[11] == 1);
+    fuzz_check(len == DNS_HEADER_SIZE + added && reply[11] == 1);
     return 0;
 }

@@ -1,13 +1,9 @@
 /* Splits the bytes of an upstream over TLS at any point: each message arrives once, whole and in
  * order, and looking for the keepalive option in it reads nothing else. The first byte of the input
  * says where to split. */
-#include <stdlib.h>
-#include <string.h>
-
 #include "skydns/upstream/frame_reader_internal.h"
 #include "skydns/upstream/upstream_message.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "tests/fuzz/fuzz_target.h"
 
 struct expected {
     const uint8_t *bytes;
@@ -18,10 +14,9 @@ static bool upstream_frames_see(void *data, const uint8_t *message, size_t len)
 {
     struct expected *x = data;
     uint16_t ds;
-    if (x->len - x->at < 2 + len || (size_t)(x->bytes[x->at] << 8 | x->bytes[x->at + 1]) != len ||
-        memcmp(x->bytes + x->at + 2, message, len) != 0) {
-        abort();
-    }
+    fuzz_check(x->len - x->at >= 2 + len &&
+               (size_t)(x->bytes[x->at] << 8 | x->bytes[x->at + 1]) == len &&
+               memcmp(x->bytes + x->at + 2, message, len) == 0);
     x->at += 2 + len;
     (void)upstream_reply_keepalive(message, len, &ds); /* either is fine */
     return true;
@@ -38,17 +33,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     frame_reader_init(&reader);
     for (size_t at = 0; at < x.len; at += step) {
         size_t left = x.len - at;
-        if (!frame_reader_take(&reader, x.bytes + at, left < step ? left : step,
-                               upstream_frames_see, &x)) {
-            abort();
-        }
+        fuzz_check(frame_reader_take(&reader, x.bytes + at, left < step ? left : step,
+                                     upstream_frames_see, &x));
     }
     size_t rest = x.len - x.at;
-    if (rest != reader.held.len ||
-        memcmp(reader.held.data ? reader.held.data : data, x.bytes + x.at, rest) != 0 ||
-        (rest >= 2 && rest >= 2 + (size_t)(x.bytes[x.at] << 8 | x.bytes[x.at + 1]))) {
-        abort();
-    }
+    fuzz_check(rest == reader.held.len &&
+               memcmp(reader.held.data ? reader.held.data : data, x.bytes + x.at, rest) == 0 &&
+               (rest < 2 || rest < 2 + (size_t)(x.bytes[x.at] << 8 | x.bytes[x.at + 1])));
     frame_reader_fini(&reader);
     return 0;
 }

@@ -1,11 +1,7 @@
 /* The text of an annotation: whatever it contains, exactly the namespaces it names may see the one
  * that has it, and each namespace is told once. */
-#include <stdlib.h>
-#include <string.h>
-
 #include "skydns/clients/visibility.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "tests/fuzz/fuzz_target.h"
 
 static bool is_name_byte(char c)
 {
@@ -62,10 +58,8 @@ static void check_client(const struct visibility *v, struct slice part, bool wan
         return;
     }
     memcpy(client.label, part.ptr, part.len);
-    if (!visibility_each(v, &client, count_shop, &told) || told != want ||
-        visibility_shows(v, slice_str("shop"), &client) != want) {
-        abort();
-    }
+    fuzz_check(visibility_each(v, &client, count_shop, &told) && told == want &&
+               visibility_shows(v, slice_str("shop"), &client) == want);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -82,9 +76,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         check_client(v, part, has_star || visible_to_is_name(part));
         at = end + 1;
     }
-    if (names <= VISIBILITY_NAMES_MAX && visibility_shows(v, slice_str("shop"), NULL) != has_star) {
-        abort();
-    }
+    fuzz_check(names > VISIBILITY_NAMES_MAX ||
+               visibility_shows(v, slice_str("shop"), NULL) == has_star);
     visibility_unref(v);
     return 0;
 }
