@@ -169,14 +169,16 @@ static bool cache_image_writer_write_data(struct cache_image_writer *writer,
 static void write_cached_owner(struct cache_image_writer *writer, const struct dname *owner)
 {
     struct writer *out = &writer->out;
-    const uint8_t *written = out->data + out->pos;
+    const size_t start = out->pos;
     if (writer->owner_pointer && owner->len == writer->owner.len &&
         memcmp(owner->wire, writer->owner.wire, owner->len) == 0) {
         writer_u16(out, writer->owner_pointer);
         return;
     }
     write_compressed(writer, owner);
-    const bool is_pointer = !out->failed && written[0] >= 0xc0;
+    /* The root has one byte, other names three at least. */
+    const bool is_pointer = !out->failed && out->pos - start == 2;
+    const uint8_t *written = out->data + start;
     writer->owner_pointer = is_pointer ? (uint16_t)(written[0] << 8 | written[1]) : 0;
     writer->owner = *owner;
 }

@@ -66,18 +66,17 @@ uint32_t response_name_hash(const struct dname *name)
 
 /* The owner of the record before. */
 struct last_owner {
-    size_t field_at;   /* as that record has it; 0: there was none */
-    uint16_t owner_at; /* response_rr's */
+    size_t pointer_at; /* where that record has it as a pointer; 0: it is spelled out, or none */
+    uint16_t owner_at; /* response_rr's; 0: there was none */
     uint32_t hash;
 };
 
-/* Returns whether the pointer at the reader's position is the last record's owner, too. */
+enum { POINTER_SIZE = 2 }; /* the root has one byte, other names three at least */
+
 static bool is_same_pointer(const struct reader *r, const struct last_owner *last)
 {
-    enum { POINTER = 0xc0, SIZE = 2 };
-    const uint8_t *bytes = r->data + r->pos;
-    return last->field_at > 0 && reader_left(r) >= SIZE && bytes[0] >= POINTER &&
-           memcmp(bytes, r->data + last->field_at, SIZE) == 0;
+    return last->pointer_at > 0 && reader_left(r) >= POINTER_SIZE &&
+           memcmp(r->data + r->pos, r->data + last->pointer_at, POINTER_SIZE) == 0;
 }
 
 static bool is_last_owner(const struct reader *r, const struct last_owner *last,
@@ -86,7 +85,7 @@ static bool is_last_owner(const struct reader *r, const struct last_owner *last,
     struct reader there = reader_of(r->data, r->len);
     struct dname name;
     reader_seek(&there, last->owner_at);
-    return last->field_at > 0 && last->hash == hash && dname_read(&there, &name) &&
+    return last->owner_at > 0 && last->hash == hash && dname_read(&there, &name) &&
            dname_equal(&name, owner);
 }
 
@@ -97,15 +96,16 @@ static bool read_response_owner(struct reader *r, struct last_owner *last)
     const size_t at = r->pos;
     struct dname owner;
     if (is_same_pointer(r, last)) {
-        last->field_at = at;
-        return dname_skip(r);
+        last->pointer_at = at;
+        return reader_take(r, POINTER_SIZE) != NULL;
     }
     if (!dname_read(r, &owner)) {
         return false;
     }
     const uint32_t hash = response_name_hash(&owner);
-    const bool is_same = is_last_owner(r, last, &owner, hash);
-    *last = (struct last_owner){at, is_same ? last->owner_at : (uint16_t)at, hash};
+    last->owner_at = is_last_owner(r, last, &owner, hash) ? last->owner_at : (uint16_t)at;
+    last->pointer_at = r->pos - at == POINTER_SIZE ? at : 0;
+    last->hash = hash;
     return true;
 }
 
