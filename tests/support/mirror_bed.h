@@ -13,6 +13,9 @@
 #include "common/etcd/etcd.h"
 #include "common/etcd/etcd_mirror.h"
 #include "tests/support/etcd_proc.h"
+#include "tests/support/unit_test.h"
+
+CLEANUP_POINTER(etcd_mirror_stop, struct etcd_mirror)
 
 /* The simplest owner: keys in an array, in order of arrival. */
 enum { KEYS_MAX = 2000 };

@@ -36,7 +36,7 @@ MACROS = [f"-D{macro}" for macro in (
     "UNIT_TEST(name)=void test_body(void **state)", "UNIT_TEST_IN(name, set_up, tear_down)=void test_body(void **state)",
     "UNIT_TEST_ON(name, fixture)=void test_body(fixture)", "UNIT_FIXTURE(type, set_up, tear_down)=",
     "UNIT_FIXTURE_MADE(made, tear_down)=", "UNIT_TESTS_EACH(set_up, tear_down)=", "UNIT_TESTS_ONCE(set_up, tear_down)=",
-    "UNIT_TESTS_NEED(missing)=", "UNIT_TESTS_HAVE_THREADS=")]
+    "CLEANUP_POINTER(release, type)=", "UNIT_TESTS_NEED(missing)=", "UNIT_TESTS_HAVE_THREADS=")]
 
 
 def tracked(*patterns):

@@ -38,6 +38,14 @@
  */
 #define CLEANUP(release) __attribute__((cleanup(release)))
 
+/* The same for a pointer: after CLEANUP_POINTER(cache_unref, struct cache) in the program,
+ * CLEANUP(cache_unref_of) struct cache *cache. */
+#define CLEANUP_POINTER(release, type)              \
+    static inline void release##_of(type **pointer) \
+    {                                               \
+        release(*pointer);                          \
+    }
+
 /* Fails the test with a message that names the row, and what was there, unless the condition holds.
  */
 #define assert_that(condition, ...) \

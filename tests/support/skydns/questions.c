@@ -25,8 +25,7 @@ static const uint16_t type_of[QUESTION_KINDS] = {
 };
 
 static const struct {
-    uint8_t rcode;
-    uint8_t counts[COUNTS_SIZE];
+    uint8_t rcode, counts[COUNTS_SIZE];
 } right[QUESTION_KINDS] = {
     [QUESTION_ADDRESS] = {DNS_RCODE_NOERROR, {0, 1, 0, 1, 0, 0, 0, 0}},
     [QUESTION_NO_DATA] = {DNS_RCODE_NOERROR, {0, 1, 0, 0, 0, 1, 0, 0}},

@@ -175,8 +175,7 @@ UNIT_TEST(test_dns_over_tls)
 UNIT_TEST(test_refused_together)
 {
     static const struct {
-        const char *args[4];
-        const char *expected;
+        const char *args[4], *expected;
     } cases[] = {
         {{"-cmd=a", "-cmd=b"}, "number of cmds and urls are different: 2 and 1"},
         {{"-url=/a", "-url=/b"}, "number of cmds and urls are different: 1 and 2"},

@@ -246,9 +246,7 @@ UNIT_TEST(test_what_is_followed)
 UNIT_TEST(test_config_maps)
 {
     static const struct {
-        const char *flags[3];
-        const char *ns;
-        const char *name;
+        const char *flags[3], *ns, *name;
     } cases[] = {
         {{"--config-map=kube-dns"}, "kube-system", "kube-dns"},
         {{"--config-map=dns/a.b-c"}, "dns", "a.b-c"},
@@ -330,7 +328,7 @@ UNIT_TEST(test_multicluster)
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         const char *args[ARGS_MAX] = {NULL};
-        struct options o;
+        CLEANUP(options_fini) struct options o;
         struct err err = {.code = 0};
         memcpy(args, cases[i].flags, sizeof(cases[i].flags));
         int r = parse_kube2sky_options(args, &o, &err);
@@ -342,7 +340,6 @@ UNIT_TEST(test_multicluster)
         assert_int_equal(r, 0);
         assert_string_equal(o.import_domain ? o.import_domain : "",
                             cases[i].domain ? cases[i].domain : "");
-        options_fini(&o);
     }
 }
 
@@ -419,8 +416,7 @@ UNIT_TEST(test_too_many)
 UNIT_TEST(test_refused)
 {
     static const struct {
-        const char *flag;
-        const char *want;
+        const char *flag, *want;
     } cases[] = {
         {"--unknown", "unknown flag `--unknown`"},
         {"argument", "unexpected argument `argument`"},

@@ -155,8 +155,7 @@ UNIT_TEST_IN(test_ignored, NULL, flags_teardown)
 UNIT_TEST_IN(test_refused, NULL, flags_teardown)
 {
     static const struct {
-        const char *args[3];
-        const char *want;
+        const char *args[3], *want;
     } cases[] = {
         {{"-nope"}, "unknown flag `-nope`; -help lists the flags"},
         {{"--nope=1"}, "unknown flag `--nope=1`; -help lists the flags"},

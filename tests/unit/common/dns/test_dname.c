@@ -1,13 +1,7 @@
 #include "common/dns/dname.h"
 
+#include "tests/support/from_text.h"
 #include "tests/support/unit_test.h"
-
-static struct dname dname_name_of(const char *text)
-{
-    struct dname name;
-    assert_that(dname_from_text(slice_str(text), &name), "`%s` refused", text);
-    return name;
-}
 
 /* count labels of len bytes each, dots between. */
 static const char *dname_repeat(unsigned count, unsigned len)
@@ -26,8 +20,7 @@ static const char *dname_repeat(unsigned count, unsigned len)
 UNIT_TEST(test_text)
 {
     static const struct {
-        const char *in;
-        const char *wire;
+        const char *in, *wire;
         size_t len;
         const char *text; /* NULL: as given */
     } cases[] = {
@@ -46,7 +39,7 @@ UNIT_TEST(test_text)
         {"\xc3\xa4.", "\2\xc3\xa4\0", 4, "\\195\\164."},
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-        struct dname name = dname_name_of(cases[i].in);
+        struct dname name = dname_from(cases[i].in);
         char text[DNAME_TEXT_MAX];
         assert_that(name.len == cases[i].len && memcmp(name.wire, cases[i].wire, name.len) == 0,
                     "`%s`: other wire form of %u bytes", cases[i].in, name.len);
@@ -103,7 +96,7 @@ UNIT_TEST(test_worst_text_fits)
     name.wire[254] = 0;
     name.len = 255;
     assert_int_equal(strlen(dname_to_text(&name, text)), 250 * 4 + 4);
-    struct dname back = dname_name_of(text);
+    struct dname back = dname_from(text);
     assert_int_equal(back.len, 255);
     assert_memory_equal(back.wire, name.wire, 255);
 }
@@ -227,7 +220,7 @@ UNIT_TEST(test_read_lengths)
 
 UNIT_TEST(test_labels)
 {
-    const struct dname name = dname_name_of("web.default.svc."), root = dname_name_of(".");
+    const struct dname name = dname_from("web.default.svc."), root = dname_from(".");
     struct dname_labels labels;
     dname_labels(&name, &labels);
     assert_int_equal(labels.count, 3);
@@ -238,7 +231,7 @@ UNIT_TEST(test_labels)
     dname_labels(&root, &labels);
     assert_int_equal(labels.count, 0);
     assert_int_equal(dname_label_count(&root), 0);
-    const struct dname longest = dname_name_of(dname_repeat(127, 1));
+    const struct dname longest = dname_from(dname_repeat(127, 1));
     dname_labels(&longest, &labels);
     assert_int_equal(labels.count, DNAME_LABELS_MAX);
     assert_int_equal(labels.offsets[126], 252);
@@ -264,7 +257,7 @@ UNIT_TEST(test_compare)
         {"a\\001b.", "b.", false, false}, /* contains the bytes 01 'b' 00, but not as a label */
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-        struct dname a = dname_name_of(cases[i].a), b = dname_name_of(cases[i].b);
+        struct dname a = dname_from(cases[i].a), b = dname_from(cases[i].b);
         assert_that(dname_equal(&a, &b) == cases[i].equal &&
                         dname_is_within(&a, &b) == cases[i].within,
                     "%s %s", cases[i].a, cases[i].b);
@@ -273,12 +266,12 @@ UNIT_TEST(test_compare)
 
 UNIT_TEST(test_lower)
 {
-    struct dname name = dname_name_of("AZ[@`az.\\193\\218.");
-    const struct dname want = dname_name_of("az[@`az.\\193\\218.");
+    struct dname name = dname_from("AZ[@`az.\\193\\218.");
+    const struct dname want = dname_from("az[@`az.\\193\\218.");
     dname_lower(&name);
     assert_int_equal(name.len, want.len);
     assert_memory_equal(name.wire, want.wire, want.len);
-    name = dname_name_of(dname_repeat(3, 63)); /* length bytes of 63 are not letters */
+    name = dname_from(dname_repeat(3, 63)); /* length bytes of 63 are not letters */
     dname_lower(&name);
     assert_int_equal(dname_label_count(&name), 3);
 }
@@ -313,7 +306,7 @@ UNIT_TEST(test_lower_every_byte)
 
 UNIT_TEST(test_prepend_and_strip)
 {
-    struct dname name = dname_name_of(".");
+    struct dname name = dname_from(".");
     char text[DNAME_TEXT_MAX];
     assert_true(dname_prepend(&name, slice_str("local")));
     assert_true(dname_prepend(&name, slice_str("a.b")));
@@ -328,7 +321,7 @@ UNIT_TEST(test_prepend_and_strip)
     dname_strip(&name, 9);
     assert_string_equal(dname_to_text(&name, text), ".");
 
-    name = dname_name_of(dname_repeat(126, 1)); /* 253 bytes */
+    name = dname_from(dname_repeat(126, 1)); /* 253 bytes */
     struct dname before = name;
     assert_false(dname_prepend(&name, slice_str("ab")));
     assert_memory_equal(&name, &before, sizeof(name));

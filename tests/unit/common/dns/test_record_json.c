@@ -148,8 +148,7 @@ static void record_json_assert_refused(struct slice json, int code, const char *
 UNIT_TEST(test_refused)
 {
     static const struct {
-        const char *json;
-        const char *want;
+        const char *json, *want;
     } cases[] = {
         {"", "not JSON"},
         {"10.0.0.1", "not JSON"},

@@ -7,8 +7,7 @@ static const struct slice prefix = {"/skydns/", 8};
 UNIT_TEST(test_from_name)
 {
     static const struct {
-        const char *name;
-        const char *want;
+        const char *name, *want;
     } cases[] = {
         {"cluster.local.", "/skydns/local/cluster"},
         {"cluster.local", "/skydns/local/cluster"},

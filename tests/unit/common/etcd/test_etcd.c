@@ -385,8 +385,7 @@ UNIT_TEST_IN(test_free_with_calls_under_way, etcd_each, etcd_each_end)
 UNIT_TEST(test_prefix_end)
 {
     static const struct {
-        const char *in;
-        const char *want;
+        const char *in, *want;
     } cases[] = {
         {"/skydns/", "/skydns0"}, {"a", "b"}, {"a\xff\xff", "b"}, {"\xff\xff", ""}, {"", ""},
     };

@@ -11,7 +11,7 @@ UNIT_TESTS_ONCE(mirror_bed_start, mirror_bed_stop)
 UNIT_TEST(test_nothing_there)
 {
     int64_t before = bed_put("/elsewhere");
-    struct etcd_mirror *m = bed_mirror("/none/", 0);
+    CLEANUP(etcd_mirror_stop_of) struct etcd_mirror *m = bed_mirror("/none/", 0);
     bed_wait_ups(1);
     assert_int_equal(owner.fulls, 1);
     assert_int_equal(owner.count, 0);
@@ -22,13 +22,12 @@ UNIT_TEST(test_nothing_there)
     bed_wait_revision(sync_del(bed.loop, bed.writer, "/none/first"));
     assert_int_equal(owner.count, 0);
     assert_int_equal(owner.commits, 2);
-    etcd_mirror_stop(m);
 }
 
 UNIT_TEST(test_pages_and_changes)
 {
     int64_t revision = sync_put_many(bed.loop, bed.writer, "/m1/", 1000, slice_str("v"));
-    struct etcd_mirror *m = bed_mirror("/m1/", 64);
+    CLEANUP(etcd_mirror_stop_of) struct etcd_mirror *m = bed_mirror("/m1/", 64);
     bed_wait_ups(1);
     assert_int_equal(owner.fulls, 1);
     assert_int_equal(owner.full_begins, 1);
@@ -41,7 +40,6 @@ UNIT_TEST(test_pages_and_changes)
     bed_wait_revision(sync_del(bed.loop, bed.writer, "/m1/000500"));
     bed_expect_same("/m1/");
     assert_int_equal(owner.downs, 0);
-    etcd_mirror_stop(m);
 }
 
 /* On its own loop, while the mirror's loop waits. */
@@ -61,14 +59,13 @@ UNIT_TEST(test_changes_between_pages)
 {
     int64_t before = sync_put_many(bed.loop, bed.writer, "/m9/", 8, slice_str("v"));
     owner.between_pages = change_pages_to_come;
-    struct etcd_mirror *m = bed_mirror("/m9/", 2);
+    CLEANUP(etcd_mirror_stop_of) struct etcd_mirror *m = bed_mirror("/m9/", 2);
     bed_wait_fulls(1);
     assert_int_equal(owner.revision, before);
     assert_int_equal(owner.count, 8);
     bed_wait_revision(owner.want_revision);
     assert_int_equal(owner.count, 8);
     bed_expect_same("/m9/");
-    etcd_mirror_stop(m);
 }
 
 /* All keys: no prefix. */
@@ -76,19 +73,18 @@ UNIT_TEST(test_empty_prefix)
 {
     bed_put("a");
     bed_put("\xff\xff");
-    struct etcd_mirror *m = bed_mirror("", 100);
+    CLEANUP(etcd_mirror_stop_of) struct etcd_mirror *m = bed_mirror("", 100);
     bed_wait_ups(1);
     assert_true(owner_find(0, owner.count, slice_str("a")) < owner.count);
     assert_true(owner_find(0, owner.count, slice_str("\xff\xff")) < owner.count);
     bed_wait_revision(sync_del(bed.loop, bed.writer, "\xff\xff"));
     assert_true(owner_find(0, owner.count, slice_str("\xff\xff")) == owner.count);
-    etcd_mirror_stop(m);
 }
 
 UNIT_TEST(test_killed_and_restarted)
 {
     sync_put_many(bed.loop, bed.writer, "/m2/", 100, slice_str("v"));
-    struct etcd_mirror *m = bed_mirror("/m2/", 0);
+    CLEANUP(etcd_mirror_stop_of) struct etcd_mirror *m = bed_mirror("/m2/", 0);
     bed_wait_ups(1);
     etcd_proc_kill(bed.proc);
     loop_until(bed.loop, bed_is_down, NULL);
@@ -100,14 +96,13 @@ UNIT_TEST(test_killed_and_restarted)
     bed_expect_same("/m2/");
     assert_int_equal(owner.fulls, 1); /* resumed, not reread */
     assert_int_equal(owner.downs, 1);
-    etcd_mirror_stop(m);
 }
 
 /* Somebody else may have found another store. It is the same one: nothing is read. */
 UNIT_TEST(test_asked_again)
 {
     bed_put("/s/a");
-    struct etcd_mirror *m = bed_mirror("/s/", 0);
+    CLEANUP(etcd_mirror_stop_of) struct etcd_mirror *m = bed_mirror("/s/", 0);
     bed_wait_ups(1);
     etcd_mirror_ask_again(m);
     assert_false(etcd_mirror_counts(m).is_following);
@@ -120,7 +115,6 @@ UNIT_TEST(test_asked_again)
     etcd_proc_restart(bed.proc);
     bed_wait_ups(3);
     assert_int_equal(owner.fulls, 1);
-    etcd_mirror_stop(m);
 }
 
 /* Away while keys come and go and the history is compacted: everything is reread, and deleted keys
@@ -129,7 +123,7 @@ UNIT_TEST(test_asked_again)
 UNIT_TEST(test_compacted_while_away)
 {
     sync_put_many(bed.loop, bed.writer, "/m3/", 100, slice_str("v"));
-    struct etcd_mirror *m = bed_mirror("/m3/", 30);
+    CLEANUP(etcd_mirror_stop_of) struct etcd_mirror *m = bed_mirror("/m3/", 30);
     bed_wait_ups(1);
     etcd_proc_kill(bed.proc);
     loop_until(bed.loop, bed_is_down, NULL);
@@ -152,20 +146,18 @@ UNIT_TEST(test_compacted_while_away)
     bed_expect_same("/m3/");
     bed_wait_revision(bed_put("/m3/follows"));
     assert_int_equal(owner.count, 101);
-    etcd_mirror_stop(m);
 }
 
 UNIT_TEST(test_nobody_there_at_first)
 {
     bed_put("/m4/a");
     etcd_proc_kill(bed.proc);
-    struct etcd_mirror *m = bed_mirror("/m4/", 0);
+    CLEANUP(etcd_mirror_stop_of) struct etcd_mirror *m = bed_mirror("/m4/", 0);
     loop_until(bed.loop, bed_is_down, NULL);
     assert_int_equal(owner.full_begins, 0); /* nothing known yet */
     etcd_proc_restart(bed.proc);
     bed_wait_ups(1);
     assert_int_equal(owner.count, 1);
-    etcd_mirror_stop(m);
 }
 
 /* 25 values of 1.4 MB do not fit a message of 32 MiB: the page is halved until it fits. */
@@ -178,12 +170,11 @@ UNIT_TEST(test_page_too_large)
         snprintf(key, sizeof(key), "/m5/%02d", i);
         sync_put(bed.loop, bed.writer, key, slice_of(value, VALUE));
     }
-    struct etcd_mirror *m = bed_mirror("/m5/", 64);
+    CLEANUP(etcd_mirror_stop_of) struct etcd_mirror *m = bed_mirror("/m5/", 64);
     bed_wait_ups(1);
     assert_int_equal(owner.count, VALUES);
     assert_true(owner.value_bytes >= (size_t)VALUES * VALUE);
     assert_int_equal(owner.downs, 0);
-    etcd_mirror_stop(m);
 }
 
 UNIT_TEST(test_stop_under_way)

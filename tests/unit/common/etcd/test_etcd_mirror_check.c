@@ -35,13 +35,12 @@ UNIT_TEST(test_nothing_wrong)
 {
     bed_put_store_key("first");
     bed_put("/s/a");
-    struct etcd_mirror *m = etcd_mirror_check_start();
+    CLEANUP(etcd_mirror_stop_of) struct etcd_mirror *m = etcd_mirror_check_start();
     bed_wait_revision(bed_put("/s/b"));
     loop_until(bed.loop, is_checked, m);
     assert_int_equal(etcd_mirror_counts(m).silences, 0);
     assert_int_equal(owner.ups, 1);
     assert_int_equal(owner.downs, 0);
-    etcd_mirror_stop(m);
 }
 
 /* For all that the mirror knows, its watch may have lost the change: it is begun anew, with nothing
@@ -50,7 +49,7 @@ UNIT_TEST(test_other_keys_changed)
 {
     bed_put_store_key("first");
     bed_put("/s/a");
-    struct etcd_mirror *m = etcd_mirror_check_start();
+    CLEANUP(etcd_mirror_stop_of) struct etcd_mirror *m = etcd_mirror_check_start();
     bed_put("/elsewhere");
     loop_until(bed.loop, etcd_mirror_check_was_silent, m);
     assert_int_equal(etcd_mirror_counts(m).resumed, 1);
@@ -59,7 +58,6 @@ UNIT_TEST(test_other_keys_changed)
     assert_int_equal(owner.downs, 0);
     bed_wait_revision(bed_put("/s/b")); /* by the watch with the other end of the range */
     bed_expect_same("/s/");
-    etcd_mirror_stop(m);
 }
 
 /* The watch has not told of a key that is gone, and another one from the same revision may cost
@@ -68,7 +66,7 @@ UNIT_TEST(test_watch_misses_a_key)
 {
     bed_put_store_key("first");
     bed_put("/s/a");
-    struct etcd_mirror *m = etcd_mirror_check_start();
+    CLEANUP(etcd_mirror_stop_of) struct etcd_mirror *m = etcd_mirror_check_start();
     bed_wait_revision(bed_put("/s/b"));
     bed_wait_revision(bed_put("/s/b"));
     assert_int_equal(m->held_keys, 2);
@@ -79,14 +77,13 @@ UNIT_TEST(test_watch_misses_a_key)
     assert_int_equal(m->held_keys, 2);
     assert_int_equal(etcd_mirror_counts(m).behind_ms, 0);
     assert_int_equal(owner.downs, 0);
-    etcd_mirror_stop(m);
 }
 
 /* Not until the read that shows what is missing. */
 UNIT_TEST(test_behind)
 {
     bed_put_store_key("first");
-    struct etcd_mirror *m = etcd_mirror_check_start();
+    CLEANUP(etcd_mirror_stop_of) struct etcd_mirror *m = etcd_mirror_check_start();
     assert_int_equal(etcd_mirror_counts(m).behind_ms, 0);
     test_clock_stop();
     etcd_mirror_reread(m);
@@ -95,7 +92,6 @@ UNIT_TEST(test_behind)
     test_clock_run();
     bed_wait_fulls(2);
     assert_int_equal(etcd_mirror_counts(m).behind_ms, 0);
-    etcd_mirror_stop(m);
 }
 
 /* A proxy went on with a store that another writer has filled. */
@@ -103,10 +99,9 @@ UNIT_TEST(test_store_key_changed)
 {
     bed_put_store_key("first");
     bed_put("/s/a");
-    struct etcd_mirror *m = etcd_mirror_check_start();
+    CLEANUP(etcd_mirror_stop_of) struct etcd_mirror *m = etcd_mirror_check_start();
     bed_put_store_key("second");
     bed_wait_fulls(2);
     assert_int_equal(owner.cause, ETCD_MIRROR_OTHER_STORE);
     bed_wait_store_key("second");
-    etcd_mirror_stop(m);
 }

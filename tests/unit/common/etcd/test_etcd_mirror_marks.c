@@ -74,7 +74,7 @@ static void expect_let_go(const struct etcd_mirror *m)
 /* A writer that starts behind the restoration knows nothing of it, and leaves the store key. */
 UNIT_TEST(test_serial_written_in_a_restored_store)
 {
-    struct etcd_mirror *m = etcd_mirror_marks_start_reader("1000");
+    CLEANUP(etcd_mirror_stop_of) struct etcd_mirror *m = etcd_mirror_marks_start_reader("1000");
     etcd_mirror_marks_restore(NULL);
     bed_wait_fulls(2);
     expect_held(m);
@@ -86,14 +86,13 @@ UNIT_TEST(test_serial_written_in_a_restored_store)
     bed_wait_ups(3);
     bed_wait_revision(bed_put("/s/more"));
     assert_int_equal(owner.fulls, 3);
-    etcd_mirror_stop(m);
 }
 
 /* A proxy may hold a watch that is dead. */
 UNIT_TEST(test_serial_is_looked_at)
 {
     owner.check_ms = 20;
-    struct etcd_mirror *m = etcd_mirror_marks_start_reader("1000");
+    CLEANUP(etcd_mirror_stop_of) struct etcd_mirror *m = etcd_mirror_marks_start_reader("1000");
     etcd_mirror_marks_restore(NULL);
     bed_wait_fulls(2);
     expect_held(m);
@@ -103,33 +102,30 @@ UNIT_TEST(test_serial_is_looked_at)
     bed_wait_fulls(3);
     assert_int_equal(owner.cause, ETCD_MIRROR_COMPLETE);
     expect_let_go(m);
-    etcd_mirror_stop(m);
 }
 
 UNIT_TEST(test_serial_written_before_it_is_met)
 {
-    struct etcd_mirror *m = etcd_mirror_marks_start_reader("1000");
+    CLEANUP(etcd_mirror_stop_of) struct etcd_mirror *m = etcd_mirror_marks_start_reader("1000");
     etcd_mirror_marks_restore("2000");
     bed_wait_fulls(2);
     assert_int_equal(owner.cause, ETCD_MIRROR_OTHER_STORE);
     expect_let_go(m);
-    etcd_mirror_stop(m);
 }
 
 /* Not by its writer of now, whose serial is always later. */
 UNIT_TEST(test_an_earlier_serial_proves_nothing)
 {
-    struct etcd_mirror *m = etcd_mirror_marks_start_reader("1000");
+    CLEANUP(etcd_mirror_stop_of) struct etcd_mirror *m = etcd_mirror_marks_start_reader("1000");
     etcd_mirror_marks_restore("900");
     bed_wait_fulls(2);
     expect_held(m);
-    etcd_mirror_stop(m);
 }
 
 /* While the connection is lost. */
 UNIT_TEST(test_serial_written_while_nobody_watched)
 {
-    struct etcd_mirror *m = etcd_mirror_marks_start_reader("1000");
+    CLEANUP(etcd_mirror_stop_of) struct etcd_mirror *m = etcd_mirror_marks_start_reader("1000");
     etcd_mirror_marks_restore(NULL);
     bed_wait_ups(2);
     expect_held(m);
@@ -140,13 +136,12 @@ UNIT_TEST(test_serial_written_while_nobody_watched)
     bed_wait_fulls(3);
     assert_int_equal(owner.cause, ETCD_MIRROR_COMPLETE);
     expect_let_go(m);
-    etcd_mirror_stop(m);
 }
 
 /* A store without its key is not complete, whatever its serial. */
 UNIT_TEST(test_serial_without_a_store_key)
 {
-    struct etcd_mirror *m = etcd_mirror_marks_start_reader("1000");
+    CLEANUP(etcd_mirror_stop_of) struct etcd_mirror *m = etcd_mirror_marks_start_reader("1000");
     bed_wipe_etcd();
     bed_wait_ups(2);
     expect_held(m);
@@ -156,7 +151,6 @@ UNIT_TEST(test_serial_without_a_store_key)
     bed_put_store_key("second");
     bed_wait_fulls(3);
     expect_let_go(m);
-    etcd_mirror_stop(m);
 }
 
 /* Its store key is another than the reader's, and the reader has never seen it. */
@@ -167,12 +161,11 @@ UNIT_TEST(test_a_backup_older_than_the_reader)
     back_up();
     etcd_mirror_marks_mark("first", "2000");
     bed_put("/s/late");
-    struct etcd_mirror *m = bed_mirror("/s/", 0);
+    CLEANUP(etcd_mirror_stop_of) struct etcd_mirror *m = bed_mirror("/s/", 0);
     bed_wait_ups(1);
     etcd_mirror_marks_restore(NULL);
     bed_wait_fulls(2);
     expect_held(m);
-    etcd_mirror_stop(m);
 }
 
 /* So does a reader that has been restarted since. */
@@ -242,10 +235,9 @@ static void expect_replaced(struct etcd_mirror *m)
 
 UNIT_TEST(test_writer_replaces_the_key_of_a_backup)
 {
-    struct etcd_mirror *m = etcd_mirror_marks_start_writer();
+    CLEANUP(etcd_mirror_stop_of) struct etcd_mirror *m = etcd_mirror_marks_start_writer();
     loop_until(bed.loop, mark_until_replaced, m);
     expect_replaced(m);
-    etcd_mirror_stop(m);
 }
 
 struct outcome {
@@ -285,21 +277,19 @@ static bool etcd_mirror_marks_write_serial(struct etcd_mirror *m, int64_t mod_re
 /* Both at once, so that readers see one change. */
 UNIT_TEST(test_writer_replaces_it_with_the_serial)
 {
-    struct etcd_mirror *m = etcd_mirror_marks_start_writer();
+    CLEANUP(etcd_mirror_stop_of) struct etcd_mirror *m = etcd_mirror_marks_start_writer();
     assert_false(etcd_mirror_marks_write_serial(m, 77)); /* as little as the serial */
     expect_id(true);
     assert_true(etcd_mirror_marks_write_serial(m, 2));
     loop_until(bed.loop, is_replaced, NULL);
     expect_replaced(m);
-    etcd_mirror_stop(m);
 }
 
 UNIT_TEST(test_no_transaction_without_a_store)
 {
-    struct etcd_mirror *m = bed_mirror("/s/", 0);
+    CLEANUP(etcd_mirror_stop_of) struct etcd_mirror *m = bed_mirror("/s/", 0);
     const struct etcd_txn txn = {.op_count = 0};
     assert_null(etcd_mirror_txn(m, &txn, etcd_mirror_marks_on_txn, NULL));
-    etcd_mirror_stop(m);
 }
 
 /* It has been filled by another writer, which marked it. */
@@ -307,7 +297,7 @@ UNIT_TEST(test_a_store_that_another_writer_completed)
 {
     etcd_mirror_marks_mark("first", "1000");
     bed_put("/s/a");
-    struct etcd_mirror *m = bed_mirror("/s/", 0);
+    CLEANUP(etcd_mirror_stop_of) struct etcd_mirror *m = bed_mirror("/s/", 0);
     bed_wait_ups(1);
     bed_wipe_etcd();
     struct aside a = aside_open();
@@ -317,5 +307,4 @@ UNIT_TEST(test_a_store_that_another_writer_completed)
     bed_wait_ups(2);
     etcd_mirror_mark_store(m, NULL);
     assert_false(etcd_mirror_counts(m).is_marking);
-    etcd_mirror_stop(m);
 }

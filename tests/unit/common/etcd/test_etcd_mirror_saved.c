@@ -115,10 +115,9 @@ UNIT_TEST(test_nonsense_is_read)
     bed_put("/s/a");
     owner.saved = slice_str("nonsense");
     assert_false(etcd_mirror_is_saved(owner.saved));
-    struct etcd_mirror *m = etcd_mirror_saved_start();
+    CLEANUP(etcd_mirror_stop_of) struct etcd_mirror *m = etcd_mirror_saved_start();
     owner.saved = slice_of(NULL, 0);
     expect_read(m, ETCD_MIRROR_FIRST);
-    etcd_mirror_stop(m);
 }
 
 /* ---- The same store ---- */
@@ -151,7 +150,7 @@ UNIT_TEST(test_puts_and_deletes)
     bed_put("/s/a");
     bed_put("/s/goes");
     struct etcd_mirror *m = etcd_mirror_saved_start();
-    struct buf saved = bed_end(m);
+    CLEANUP_BUF struct buf saved = bed_end(m);
     bed_put("/s/b");
     int64_t last = sync_del(bed.loop, bed.writer, "/s/goes");
     m = bed_start_saved("/s/", &saved);
@@ -168,7 +167,6 @@ UNIT_TEST(test_puts_and_deletes)
     expect_resumed(m);
     assert_int_equal(owner.count, 0);
     etcd_mirror_stop(m);
-    buf_fini(&saved);
 }
 
 /* Other keys have raised the store's revision. The last change seen comes again, changes nothing,
@@ -177,7 +175,7 @@ UNIT_TEST(test_other_keys_changed)
 {
     bed_put("/s/a");
     struct etcd_mirror *m = etcd_mirror_saved_start();
-    struct buf saved = bed_end(m);
+    CLEANUP_BUF struct buf saved = bed_end(m);
     bed_put("/elsewhere");
     m = bed_start_saved("/s/", &saved);
     assert_true(caught_up_without_waiting());
@@ -185,7 +183,6 @@ UNIT_TEST(test_other_keys_changed)
     assert_int_equal(owner.commits, 0);
     assert_int_equal(etcd_mirror_counts(m).events, 0);
     etcd_mirror_stop(m);
-    buf_fini(&saved);
 }
 
 static bool etcd_mirror_saved_is_following(const void *data)
@@ -200,7 +197,7 @@ UNIT_TEST(test_quiet_time)
     struct aside a = aside_open();
     aside_write_up_to(&a, "/elsewhere", seen + BATCH);
     struct etcd_mirror *m = etcd_mirror_saved_start();
-    struct buf saved = bed_end(m);
+    CLEANUP_BUF struct buf saved = bed_end(m);
     aside_write_up_to(&a, "/elsewhere", seen + BATCH + 1);
     aside_close(&a);
     m = bed_start_saved("/s/", &saved);
@@ -214,7 +211,6 @@ UNIT_TEST(test_quiet_time)
     test_clock_run();
     expect_resumed(m);
     etcd_mirror_stop(m);
-    buf_fini(&saved);
 }
 
 /* The mirror starts again when the store is that far ahead. */
@@ -233,19 +229,17 @@ static struct etcd_mirror *start_behind(int count)
 
 UNIT_TEST(test_as_far_behind_as_one_batch)
 {
-    struct etcd_mirror *m = start_behind(ETCD_MIRROR_LAG_MAX);
+    CLEANUP(etcd_mirror_stop_of) struct etcd_mirror *m = start_behind(ETCD_MIRROR_LAG_MAX);
     expect_resumed(m);
     assert_int_equal(owner.caught_up_at, owner.want_revision);
-    etcd_mirror_stop(m);
 }
 
 /* Follows nothing of which a proxy may lose a part. */
 UNIT_TEST(test_further_behind)
 {
-    struct etcd_mirror *m = start_behind(ETCD_MIRROR_LAG_MAX + 1);
+    CLEANUP(etcd_mirror_stop_of) struct etcd_mirror *m = start_behind(ETCD_MIRROR_LAG_MAX + 1);
     expect_read(m, ETCD_MIRROR_LAG);
     bed_expect_same("/s/");
-    etcd_mirror_stop(m);
 }
 
 UNIT_TEST(test_compacted)
@@ -253,7 +247,7 @@ UNIT_TEST(test_compacted)
     bed_put("/s/a");
     bed_put("/s/goes");
     struct etcd_mirror *m = etcd_mirror_saved_start();
-    struct buf saved = bed_end(m);
+    CLEANUP_BUF struct buf saved = bed_end(m);
     sync_del(bed.loop, bed.writer, "/s/goes");
     etcd_proc_compact(bed.proc, bed_put("/s/b"));
     m = bed_start_saved("/s/", &saved);
@@ -261,7 +255,6 @@ UNIT_TEST(test_compacted)
     assert_false(owner.keeps_old);
     bed_expect_same("/s/");
     etcd_mirror_stop(m);
-    buf_fini(&saved);
 }
 
 /* A quiet store whose etcd compacts by the clock: the last put seen cannot be read at its revision,
@@ -270,17 +263,15 @@ UNIT_TEST(test_compacted_without_a_change)
 {
     bed_put("/s/a");
     bed_put("/s/b");
-    struct buf saved = bed_end(etcd_mirror_saved_start());
+    CLEANUP_BUF struct buf saved = bed_end(etcd_mirror_saved_start());
     etcd_proc_compact(bed.proc, bed_put("/other/a"));
-    struct etcd_mirror *m = bed_start_saved("/s/", &saved);
+    CLEANUP(etcd_mirror_stop_of) struct etcd_mirror *m = bed_start_saved("/s/", &saved);
     bed_wait_caught_up();
     assert_int_equal(etcd_mirror_saved_reads(m), 0);
     assert_int_equal(etcd_mirror_counts(m).resumed, 1);
     bed_wait_revision(bed_put("/s/c"));
     bed_expect_same("/s/");
     assert_int_equal(etcd_mirror_saved_reads(m), 0);
-    etcd_mirror_stop(m);
-    buf_fini(&saved);
 }
 
 /* The same, but the last change seen was a delete: what came between cannot be told. */
@@ -295,13 +286,12 @@ UNIT_TEST(test_compacted_after_a_delete)
     int64_t last = bed_put("/s/c");
     sync_del(bed.loop, bed.writer, "/s/c");
     bed_wait_revision(last + 1);
-    struct buf saved = bed_end(m);
+    CLEANUP_BUF struct buf saved = bed_end(m);
     etcd_proc_compact(bed.proc, bed_put("/other/a"));
     m = bed_start_saved("/s/", &saved);
     expect_read(m, ETCD_MIRROR_COMPACTED);
     bed_expect_same("/s/");
     etcd_mirror_stop(m);
-    buf_fini(&saved);
 }
 
 /* No key of the range and no store key: nothing tells stores apart. */
@@ -378,7 +368,7 @@ UNIT_TEST(test_emptied_and_nobody_writes)
 {
     owner.want_old = true;
     bed_put("/s/old");
-    struct buf saved = bed_end(etcd_mirror_saved_start());
+    CLEANUP_BUF struct buf saved = bed_end(etcd_mirror_saved_start());
     etcd_mirror_saved_lose_data();
     struct etcd_mirror *m = bed_start_saved("/s/", &saved);
     expect_read(m, ETCD_MIRROR_OTHER_STORE);
@@ -387,7 +377,6 @@ UNIT_TEST(test_emptied_and_nobody_writes)
     assert_true(owner_has("/s/old"));
     assert_true(etcd_mirror_counts(m).is_holding_old);
     etcd_mirror_stop(m);
-    buf_fini(&saved);
 }
 
 /* Restored from an older copy, which has the old store key and has reached the old revision. */
@@ -401,7 +390,7 @@ UNIT_TEST(test_older_copy)
     etcd_proc_restart(bed.proc);
     bed_put("/s/late");
     int64_t last = sync_del(bed.loop, bed.writer, "/s/deleted");
-    struct buf saved = bed_end(etcd_mirror_saved_start());
+    CLEANUP_BUF struct buf saved = bed_end(etcd_mirror_saved_start());
     etcd_proc_kill(bed.proc);
     etcd_proc_restore(bed.proc);
     etcd_proc_restart(bed.proc);
@@ -421,7 +410,6 @@ UNIT_TEST(test_older_copy)
     assert_int_equal(owner.cause, ETCD_MIRROR_COMPLETE);
     bed_expect_same("/s/");
     etcd_mirror_stop(m);
-    buf_fini(&saved);
 }
 
 static void etcd_mirror_saved_put_both(const struct aside *a, const char *first, const char *second)
@@ -450,7 +438,7 @@ static void other_changes_in_the_last_revision(int64_t further)
     int64_t last = owner.revision + 1;
     bed_wait_revision(last);
     aside_close(&a);
-    struct buf saved = bed_end(m);
+    CLEANUP_BUF struct buf saved = bed_end(m);
     etcd_proc_kill(bed.proc);
     etcd_proc_restore(bed.proc);
     etcd_proc_restart(bed.proc);
@@ -465,7 +453,6 @@ static void other_changes_in_the_last_revision(int64_t further)
     assert_int_equal(owner.cause, ETCD_MIRROR_OTHER_STORE);
     assert_true(owner_has("/s/a") && owner_has("/s/b") && owner_has("/s/c"));
     etcd_mirror_stop(m);
-    buf_fini(&saved);
 }
 
 UNIT_TEST(test_other_changes_in_the_last_revision)
@@ -485,7 +472,7 @@ UNIT_TEST(test_another_complete_store)
     bed_put_store_key("first");
     bed_put("/s/old");
     bed_put("/s/older");
-    struct buf saved = bed_end(etcd_mirror_saved_start());
+    CLEANUP_BUF struct buf saved = bed_end(etcd_mirror_saved_start());
     int64_t last = owner.revision;
     etcd_mirror_saved_lose_data();
     bed_put("/s/new");
@@ -493,12 +480,10 @@ UNIT_TEST(test_another_complete_store)
     struct aside a = aside_open();
     aside_write_up_to(&a, "/elsewhere", last); /* the revision does not tell */
     aside_close(&a);
-    struct etcd_mirror *m = bed_start_saved("/s/", &saved);
+    CLEANUP(etcd_mirror_stop_of) struct etcd_mirror *m = bed_start_saved("/s/", &saved);
     expect_read(m, ETCD_MIRROR_OTHER_STORE);
     assert_false(owner.keeps_old);
     bed_expect_same("/s/");
-    etcd_mirror_stop(m);
-    buf_fini(&saved);
 }
 
 /* ---- Wanted when it was saved ---- */

@@ -38,7 +38,7 @@ UNIT_TEST(test_another_complete_store)
     bed_put("/s/stays");
     bed_put("/s/goes");
     bed_put_store_key("first");
-    struct etcd_mirror *m = bed_mirror("/s/", 0);
+    CLEANUP(etcd_mirror_stop_of) struct etcd_mirror *m = bed_mirror("/s/", 0);
     bed_wait_ups(1);
     assert_true(is_marked(m));
     bed_wipe_etcd();
@@ -52,7 +52,6 @@ UNIT_TEST(test_another_complete_store)
     bed_expect_same("/s/");
     assert_int_equal(stores_seen(m), 1);
     assert_false(etcd_mirror_counts(m).is_holding_old);
-    etcd_mirror_stop(m);
 }
 
 /* The same revision as before, and no store key: only the keys reveal it. Old keys stay until the
@@ -62,7 +61,7 @@ UNIT_TEST(test_wiped_up_to_the_same_revision)
     owner.want_old = true;
     bed_put("/s/a");
     bed_put("/s/b");
-    struct etcd_mirror *m = bed_mirror("/s/", 0);
+    CLEANUP(etcd_mirror_stop_of) struct etcd_mirror *m = bed_mirror("/s/", 0);
     bed_wait_ups(1);
     int64_t before = owner.revision;
     bed_wipe_etcd();
@@ -85,7 +84,6 @@ UNIT_TEST(test_wiped_up_to_the_same_revision)
     bed_expect_same("/s/");
     assert_false(owner_has("/s/b"));
     assert_false(etcd_mirror_counts(m).is_holding_old);
-    etcd_mirror_stop(m);
 }
 
 /* A store with a known key comes back without one, at the very same revision. */
@@ -94,7 +92,7 @@ UNIT_TEST(test_store_key_gone)
     owner.want_old = true;
     bed_put_store_key("first");
     int64_t before = bed_put("/s/a");
-    struct etcd_mirror *m = bed_mirror("/s/", 0);
+    CLEANUP(etcd_mirror_stop_of) struct etcd_mirror *m = bed_mirror("/s/", 0);
     bed_wait_ups(1);
     bed_wipe_etcd();
     struct aside a = aside_open();
@@ -103,7 +101,6 @@ UNIT_TEST(test_store_key_gone)
     bed_wait_fulls(2);
     assert_true(owner.keeps_old);
     assert_int_equal(stores_seen(m), 1);
-    etcd_mirror_stop(m);
 }
 
 /* A copy with the old store key and older content; then written up to the old one's revision. */
@@ -153,7 +150,7 @@ UNIT_TEST(test_restored_without_what_was_written)
 {
     bed_put_store_key("first");
     int64_t seen = bed_put("/s/a");
-    struct etcd_mirror *m = bed_mirror("/s/", 0);
+    CLEANUP(etcd_mirror_stop_of) struct etcd_mirror *m = bed_mirror("/s/", 0);
     bed_wait_ups(1);
     assert_int_equal(owner.revision, seen);
     etcd_mirror_note_write(m, seen + 1);
@@ -167,7 +164,6 @@ UNIT_TEST(test_restored_without_what_was_written)
     bed_wait_ups(3);
     assert_int_equal(owner.fulls, 2);
     assert_int_equal(etcd_mirror_counts(m).resumed, 1);
-    etcd_mirror_stop(m);
 }
 
 /* The watch had not reported it when etcd ended. It is read: an older copy without it may have
@@ -175,7 +171,7 @@ UNIT_TEST(test_restored_without_what_was_written)
 static void read_what_was_not_reported(const char *key)
 {
     bed_put("/s/a");
-    struct etcd_mirror *m = bed_mirror("/s/", 0);
+    CLEANUP(etcd_mirror_stop_of) struct etcd_mirror *m = bed_mirror("/s/", 0);
     bed_wait_ups(1);
     bed_restart_etcd();
     struct aside a = aside_open();
@@ -189,7 +185,6 @@ static void read_what_was_not_reported(const char *key)
     bed_restart_etcd();
     bed_wait_ups(3);
     assert_int_equal(owner.fulls, 2); /* it is known now */
-    etcd_mirror_stop(m);
 }
 
 UNIT_TEST(test_what_was_written_is_there)
@@ -210,7 +205,7 @@ UNIT_TEST(test_restored_from_before_a_deletion)
     etcd_proc_kill(bed.proc);
     etcd_proc_save(bed.proc);
     etcd_proc_restart(bed.proc);
-    struct etcd_mirror *m = bed_mirror("/s/", 0);
+    CLEANUP(etcd_mirror_stop_of) struct etcd_mirror *m = bed_mirror("/s/", 0);
     bed_wait_ups(1);
     int64_t before = sync_del(bed.loop, bed.writer, "/s/deleted");
     bed_wait_revision(before);
@@ -221,7 +216,6 @@ UNIT_TEST(test_restored_from_before_a_deletion)
     bed_wait_fulls(2);
     assert_int_equal(owner.cause, ETCD_MIRROR_OTHER_STORE);
     assert_true(owner_has("/s/deleted"));
-    etcd_mirror_stop(m);
 }
 
 /* Nobody writes a store key: after stale_max_ms the old keys go, in one publication. */
@@ -231,7 +225,7 @@ UNIT_TEST(test_old_keys_go_after_stale_max)
     owner.stale_max_ms = 300;
     bed_put("/s/a");
     bed_put("/s/b");
-    struct etcd_mirror *m = bed_mirror("/s/", 0);
+    CLEANUP(etcd_mirror_stop_of) struct etcd_mirror *m = bed_mirror("/s/", 0);
     bed_wait_ups(1);
     bed_wipe_etcd();
     bed_wait_fulls(2);
@@ -244,7 +238,6 @@ UNIT_TEST(test_old_keys_go_after_stale_max)
     bed_wait_ups(3);
     bed_wait_revision(bed_put("/s/c"));
     assert_int_equal(owner.fulls, 3);
-    etcd_mirror_stop(m);
 }
 
 static void etcd_mirror_stores_turn_often(void)
@@ -266,7 +259,7 @@ UNIT_TEST(test_stale_max_of_five_minutes)
     etcd_proc_save(bed.proc);
     etcd_proc_restart(bed.proc);
     bed_put("/s/late");
-    struct etcd_mirror *m = bed_mirror("/s/", 0);
+    CLEANUP(etcd_mirror_stop_of) struct etcd_mirror *m = bed_mirror("/s/", 0);
     bed_wait_ups(1);
     bed_restore_etcd();
     bed_wait_ups(2);
@@ -288,7 +281,6 @@ UNIT_TEST(test_stale_max_of_five_minutes)
     assert_false(owner_has("/s/late"));
     bed_expect_same("/s/");
     assert_false(etcd_mirror_counts(m).is_holding_old);
-    etcd_mirror_stop(m);
 }
 
 /* etcd comes back empty, then is restored from a copy: its store key does not prove that the store
@@ -302,7 +294,7 @@ UNIT_TEST(test_wiped_and_then_restored)
     etcd_proc_save(bed.proc);
     etcd_proc_restart(bed.proc);
     bed_put("/s/late");
-    struct etcd_mirror *m = bed_mirror("/s/", 0);
+    CLEANUP(etcd_mirror_stop_of) struct etcd_mirror *m = bed_mirror("/s/", 0);
     bed_wait_ups(1);
     bed_wipe_etcd();
     bed_wait_ups(2);
@@ -316,27 +308,25 @@ UNIT_TEST(test_wiped_and_then_restored)
     bed_wait_fulls(4);
     assert_int_equal(owner.cause, ETCD_MIRROR_COMPLETE);
     bed_expect_same("/s/");
-    etcd_mirror_stop(m);
 }
 
 /* An owner that keeps nothing, like the writer: only the other store counts. */
 UNIT_TEST(test_nothing_is_kept_unless_asked_for)
 {
     bed_put("/s/a");
-    struct etcd_mirror *m = bed_mirror("/s/", 0);
+    CLEANUP(etcd_mirror_stop_of) struct etcd_mirror *m = bed_mirror("/s/", 0);
     bed_wait_ups(1);
     bed_wipe_etcd();
     bed_wait_fulls(2);
     assert_false(owner.keeps_old);
     assert_int_equal(owner.count, 0);
-    etcd_mirror_stop(m);
 }
 
 /* The same store with its data: resumed, even though its key appeared meanwhile. */
 UNIT_TEST(test_same_store_is_resumed)
 {
     bed_put("/s/a");
-    struct etcd_mirror *m = bed_mirror("/s/", 0);
+    CLEANUP(etcd_mirror_stop_of) struct etcd_mirror *m = bed_mirror("/s/", 0);
     bed_wait_ups(1);
     assert_false(is_marked(m));
     bed_restart_etcd();
@@ -348,14 +338,13 @@ UNIT_TEST(test_same_store_is_resumed)
     assert_true(is_marked(m));
     assert_int_equal(owner.fulls, 1);
     assert_int_equal(etcd_mirror_counts(m).resumed, 1);
-    etcd_mirror_stop(m);
 }
 
 UNIT_TEST(test_far_behind)
 {
     enum { REVISIONS = 5000 };
     bed_put("/s/a");
-    struct etcd_mirror *m = bed_mirror("/s/", 0);
+    CLEANUP(etcd_mirror_stop_of) struct etcd_mirror *m = bed_mirror("/s/", 0);
     bed_wait_ups(1);
     bed_restart_etcd();
     struct aside a = aside_open();
@@ -369,14 +358,13 @@ UNIT_TEST(test_far_behind)
     assert_int_equal(owner.cause, ETCD_MIRROR_LAG);
     assert_int_equal(owner.commits, 0);
     bed_expect_same("/s/");
-    etcd_mirror_stop(m);
 }
 
 /* ---- The store key is written ---- */
 
 UNIT_TEST(test_store_is_marked)
 {
-    struct etcd_mirror *m = bed_mirror("/s/", 0);
+    CLEANUP(etcd_mirror_stop_of) struct etcd_mirror *m = bed_mirror("/s/", 0);
     etcd_mirror_mark_store(m, NULL); /* not followed yet: nothing happens */
     bed_wait_ups(1);
     loop_until(bed.loop, mark_until_marked, m);
@@ -386,7 +374,6 @@ UNIT_TEST(test_store_is_marked)
     bed_wait_revision(last);
     assert_int_equal(last, 3); /* 2 was the store key; no other write */
     assert_int_equal(etcd_mirror_counts(m).marked, 1);
-    etcd_mirror_stop(m);
 }
 
 static bool is_not_marking(const void *data)
@@ -397,7 +384,7 @@ static bool is_not_marking(const void *data)
 /* A writer that lost the lead marks nothing; once it leads again, it does. */
 UNIT_TEST(test_marked_on_a_condition)
 {
-    struct etcd_mirror *m = bed_mirror("/s/", 0);
+    CLEANUP(etcd_mirror_stop_of) struct etcd_mirror *m = bed_mirror("/s/", 0);
     struct etcd_compare leads = {.target = ETCD_COMPARE_CREATE_REVISION,
                                  .key = slice_str("/leader"),
                                  .revision = 7}; /* no such key */
@@ -413,13 +400,12 @@ UNIT_TEST(test_marked_on_a_condition)
         ev_run(bed.loop, EVRUN_ONCE);
     }
     loop_until(bed.loop, is_marked, m);
-    etcd_mirror_stop(m);
 }
 
 /* Two writers: the second adopts the first one's key. */
 UNIT_TEST(test_marked_by_another)
 {
-    struct etcd_mirror *m = bed_mirror("/s/", 0);
+    CLEANUP(etcd_mirror_stop_of) struct etcd_mirror *m = bed_mirror("/s/", 0);
     bed_wait_ups(1);
     struct aside a = aside_open();
     sync_put(a.loop, a.etcd, "/key/of/store", slice_str("theirs"));
@@ -427,7 +413,6 @@ UNIT_TEST(test_marked_by_another)
     loop_until(bed.loop, mark_until_marked, m);
     assert_int_equal(etcd_mirror_counts(m).marked, 0);
     assert_int_equal(bed_put("/s/a"), 3);
-    etcd_mirror_stop(m);
 }
 
 /* ---- The owner learns of it ---- */
@@ -442,7 +427,7 @@ UNIT_TEST(test_owner_is_told)
 {
     (void)snprintf(owner.store_key, sizeof(owner.store_key), "?");
     bed_put("/s/a");
-    struct etcd_mirror *m = bed_mirror("/s/", 0);
+    CLEANUP(etcd_mirror_stop_of) struct etcd_mirror *m = bed_mirror("/s/", 0);
     bed_wait_ups(1);
     assert_string_equal(owner.store_key, "");
     assert_true(owner.has_read_key);
@@ -465,5 +450,4 @@ UNIT_TEST(test_owner_is_told)
     bed_wait_fulls(3);
     assert_int_equal(owner.cause, ETCD_MIRROR_COMPLETE);
     bed_expect_same("/s/");
-    etcd_mirror_stop(m);
 }

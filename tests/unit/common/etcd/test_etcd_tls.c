@@ -368,8 +368,7 @@ static void *etcd_tls_serve(void *data)
 UNIT_TEST(test_other_protocols)
 {
     static const struct {
-        const char *scheme;
-        const char *reply;
+        const char *scheme, *reply;
         int code;
         const char *want;
     } cases[] = {

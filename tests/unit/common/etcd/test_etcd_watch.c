@@ -8,6 +8,8 @@
 #include "tests/support/etcd_sync.h"
 #include "tests/support/unit_test.h"
 
+CLEANUP_POINTER(etcd_watch_stop, struct etcd_watch)
+
 enum { CALL_TIMEOUT_MS = 60000 };
 
 /* Holds what a watch has reported. */
@@ -174,6 +176,7 @@ UNIT_TEST(test_put_and_delete)
 {
     struct seen seen = {.ups = 0};
     int64_t before = etcd_watch_put("/other");
+    CLEANUP(etcd_watch_stop_of)
     struct etcd_watch *w = start_seen_watch(&seen, "/w1/", "/w10", before + 1);
     wait_ups(&seen, 1);
     assert_int_equal(seen.batches, 0);
@@ -190,7 +193,6 @@ UNIT_TEST(test_put_and_delete)
     assert_int_equal(seen.ups, 1);
     assert_int_equal(seen.ends, 0);
     assert_int_equal(etcd_watch_lag(w), 0);
-    etcd_watch_stop(w);
 }
 
 /* 300 keys change in three revisions, each complete. */
@@ -198,6 +200,7 @@ UNIT_TEST(test_events_come_as_whole_revisions)
 {
     struct seen seen = {.ups = 0};
     int64_t before = etcd_watch_put("/other");
+    CLEANUP(etcd_watch_stop_of)
     struct etcd_watch *w = start_seen_watch(&seen, "/w3/", "/w30", before + 1);
     wait_ups(&seen, 1);
     int64_t last = sync_put_many(f.loop, f.writer, "/w3/", 300, slice_str("v"));
@@ -206,7 +209,6 @@ UNIT_TEST(test_events_come_as_whole_revisions)
     assert_int_equal(seen.events, 300);
     assert_in_range(seen.batches, 1, 3);
     assert_false(seen.is_out_of_order);
-    etcd_watch_stop(w);
 }
 
 /* Revisions of 1 MB in the values of one key; the last one. */
@@ -229,13 +231,13 @@ UNIT_TEST(test_a_long_message_is_whole)
     struct seen seen = {.ups = 0};
     int64_t before = etcd_watch_put("/other");
     int64_t last = put_megabytes("/w4/large", 20);
+    CLEANUP(etcd_watch_stop_of)
     struct etcd_watch *w = start_seen_watch(&seen, "/w4/", "/w40", before + 1);
     wait_revision(&seen, last);
     assert_int_equal(seen.events, 20);
     assert_int_equal(seen.batches, 1);
     assert_int_equal(seen.last_value_len, 1000000);
     assert_false(seen.is_out_of_order);
-    etcd_watch_stop(w);
 }
 
 /* The next watch from there would get the same message: the error says to read instead. */
@@ -244,11 +246,11 @@ UNIT_TEST(test_a_message_beyond_the_limit)
     struct seen seen = {.ups = 0};
     int64_t before = etcd_watch_put("/other");
     put_megabytes("/w5/large", GRPC_RECEIVE_MAX / 1000000 + 1);
+    CLEANUP(etcd_watch_stop_of)
     struct etcd_watch *w = start_seen_watch(&seen, "/w5/", "/w50", before + 1);
     loop_until(f.loop, has_ended, &seen);
     assert_int_equal(seen.end.code, ERR_TOO_LARGE);
     assert_int_equal(seen.events, 0);
-    etcd_watch_stop(w);
 }
 
 /* The server sends an old history in batches of 1,000 revisions, 0.1 s apart, whose headers are
@@ -303,13 +305,13 @@ UNIT_TEST(test_goes_on_after_kill)
 UNIT_TEST(test_terminated_gracefully)
 {
     struct seen seen = {.ups = 0};
+    CLEANUP(etcd_watch_stop_of)
     struct etcd_watch *w = start_seen_watch(&seen, "/w8/", "/w80", etcd_watch_put("/other") + 1);
     wait_ups(&seen, 1);
     etcd_proc_terminate(f.proc);
     loop_until(f.loop, has_ended, &seen);
     assert_int_equal(seen.end.code, ERR_UNAVAILABLE);
     etcd_proc_restart(f.proc);
-    etcd_watch_stop(w);
 }
 
 UNIT_TEST(test_compacted)
@@ -319,6 +321,7 @@ UNIT_TEST(test_compacted)
     etcd_watch_put("/w9/a");
     int64_t last = etcd_watch_put("/w9/b");
     etcd_proc_compact(f.proc, last);
+    CLEANUP(etcd_watch_stop_of)
     struct etcd_watch *w = start_seen_watch(&seen, "/w9/", "/w90", before + 1);
     loop_until(f.loop, has_ended, &seen);
     assert_int_equal(seen.end.code, ERR_COMPACTED);
@@ -326,7 +329,6 @@ UNIT_TEST(test_compacted)
     /* Stopped: later events are not reported. */
     etcd_watch_put("/w9/c");
     assert_int_equal(seen.events, 0);
-    etcd_watch_stop(w);
 }
 
 UNIT_TEST(test_stop_inside_a_callback)
@@ -345,13 +347,13 @@ UNIT_TEST(test_stop_inside_a_callback)
 UNIT_TEST(test_hung_server_is_noticed)
 {
     struct seen seen = {.ups = 0};
+    CLEANUP(etcd_watch_stop_of)
     struct etcd_watch *w = start_seen_watch(&seen, "/wb/", "/wb0", etcd_watch_put("/other") + 1);
     wait_ups(&seen, 1);
     etcd_proc_pause(f.proc);
     loop_until(f.loop, has_ended, &seen);
     etcd_proc_resume(f.proc);
     assert_non_null(strstr(seen.end.msg, "no answer to a PING within 3 s"));
-    etcd_watch_stop(w);
 }
 
 UNIT_TEST(test_nobody_there)
@@ -380,10 +382,9 @@ UNIT_TEST(test_only_now)
         .on_end = count_watch_end,
         .data = &seen,
     };
-    struct etcd_watch *w = etcd_watch_start(f.etcd, &config);
+    CLEANUP(etcd_watch_stop_of) struct etcd_watch *w = etcd_watch_start(f.etcd, &config);
     assert_int_equal(seen.ends, 0); /* never from inside the call */
     loop_until(f.loop, has_ended, &seen);
     assert_int_equal(seen.end.code, ERR_UNAVAILABLE);
     assert_int_equal(seen.ups, 0);
-    etcd_watch_stop(w);
 }

@@ -405,8 +405,7 @@ static const struct {
     const char *name;
     void (*reply)(struct buf *out);
     unsigned messages;
-    int status;
-    int code;
+    int status, code;
     const char *text; /* part of the message */
 } replies[] = {
     {"good", reply_good, 1, 0, 0, ""},

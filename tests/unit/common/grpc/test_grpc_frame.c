@@ -5,8 +5,7 @@
 UNIT_TEST(test_percent_decode)
 {
     static const struct {
-        const char *in;
-        const char *want;
+        const char *in, *want;
     } cases[] = {
         {"", ""},
         {"plain", "plain"},

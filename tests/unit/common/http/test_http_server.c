@@ -287,11 +287,7 @@ UNIT_TEST_ON(test_streams_that_end_early, struct fixture *f)
 UNIT_TEST_ON(test_replies, struct fixture *f)
 {
     static const struct {
-        const char *name;
-        const char *request;
-        const char *status_line;
-        const char *header;
-        const char *body;
+        const char *name, *request, *status_line, *header, *body;
     } cases[] = {
         {"path and data", "GET /echo HTTP/1.1\r\n" CLOSE, "HTTP/1.1 200 OK",
          "Content-Type: text/plain; charset=utf-8", "echo GET /echo x=(none)"},

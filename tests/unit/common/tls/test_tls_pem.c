@@ -58,8 +58,7 @@ UNIT_TEST(test_wrong_ones)
 {
     const struct {
         int (*check)(const char *pem, struct err *err);
-        const char *text;
-        const char *want;
+        const char *text, *want;
     } cases[] = {
         {tls_pem_check_certificates, "", "expected a certificate as PEM text (no start line)"},
         {tls_pem_check_certificates, texts[A_KEY],

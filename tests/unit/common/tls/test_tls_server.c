@@ -11,6 +11,10 @@
 #include "tests/support/tls_pair.h"
 #include "tests/support/unit_test.h"
 
+CLEANUP_POINTER(tls_client_free, struct tls_client)
+CLEANUP_POINTER(tls_server_free, struct tls_server)
+CLEANUP_POINTER(tls_session_ticket_free, struct ssl_session_st)
+
 /* 160 hex digits that begin with these two. */
 #define KEY(d)                                                              \
     d "23456789abcdef0123456789ABCDEF" d "23456789abcdef0123456789abcdef" d \
@@ -154,14 +158,13 @@ UNIT_TEST(test_when_the_chain_ends)
 {
     struct err err;
     tls_server_issue(folder.ca, "server", -3600, 7200);
-    struct tls_server *server = tls_folder_server(&folder, NULL, NULL);
+    CLEANUP(tls_server_free_of) struct tls_server *server = tls_folder_server(&folder, NULL, NULL);
     int64_t left_s = tls_server_not_after_s(server) - (int64_t)time(NULL);
     assert_in_range(left_s, 7000, 7200);
     tls_server_issue(folder.ca, "server", 0, 0);
     assert_int_equal(tls_server_refresh(server, &err), TLS_READ_AGAIN);
     left_s = tls_server_not_after_s(server) - (int64_t)time(NULL);
     assert_in_range(left_s, 86000, 86400);
-    tls_server_free(server);
 }
 
 /* A certificate of another CA, which the client does not trust, tells which one is in use. */
@@ -170,7 +173,7 @@ UNIT_TEST(test_refresh)
     struct err err;
     struct tls_pair old, new;
     struct tls_server *server = tls_folder_server(&folder, NULL, NULL);
-    struct tls_client *client = tls_folder_client(&folder, NULL);
+    CLEANUP(tls_client_free_of) struct tls_client *client = tls_folder_client(&folder, NULL);
     const struct tls_pair_config config = {.server = server, .client = client};
     assert_int_equal(tls_server_refresh(server, &err), TLS_UNCHANGED);
     tls_pair_begin(&old, &config);
@@ -201,7 +204,6 @@ UNIT_TEST(test_refresh)
     tls_server_free(server);
     tls_pair_send(old.server, old.client, "even without its server");
     tls_pair_close(&old);
-    tls_client_free(client);
 }
 
 /* ---- Client certificates ---- */
@@ -209,13 +211,12 @@ UNIT_TEST(test_refresh)
 static void client_is_refused(struct tls_server *server, const char *cert, const char *want)
 {
     struct tls_pair pair;
-    struct tls_client *client = tls_folder_client(&folder, cert);
+    CLEANUP(tls_client_free_of) struct tls_client *client = tls_folder_client(&folder, cert);
     tls_pair_open(&pair, &(struct tls_pair_config){.server = server, .client = client});
     assert_false(tls_pair_handshake(&pair));
     assert_int_equal(pair.server_err.code, ERR_REFUSED);
     assert_that(strstr(pair.server_err.msg, want), "`%s` not in `%s`", want, pair.server_err.msg);
     tls_pair_close(&pair);
-    tls_client_free(client);
 }
 
 UNIT_TEST(test_client_certificates)
@@ -225,6 +226,7 @@ UNIT_TEST(test_client_certificates)
     tls_server_issue(folder.other, "stranger", 0, 0);
     tls_server_issue(folder.ca, "expired", -7200, -3600);
     tls_server_issue(folder.ca, "early", 3600, 7200);
+    CLEANUP(tls_server_free_of)
     struct tls_server *server = tls_folder_server(&folder, "ca.crt", NULL);
     struct tls_client *client = tls_folder_client(&folder, "good");
     tls_pair_begin(&pair, &(struct tls_pair_config){.server = server, .client = client});
@@ -235,7 +237,6 @@ UNIT_TEST(test_client_certificates)
     client_is_refused(server, "stranger", "the client's certificate is not from a CA");
     client_is_refused(server, "expired", "the client's certificate expired at 20");
     client_is_refused(server, "early", "the client's certificate is not valid before 20");
-    tls_server_free(server);
 }
 
 /* ---- Resumption ---- */
@@ -276,7 +277,7 @@ static bool tls_server_resumes(struct tls_server *server, const struct tls_clien
 UNIT_TEST(test_resumption)
 {
     struct tls_server *server = tls_folder_server(&folder, NULL, NULL);
-    struct tls_server *other = tls_folder_server(&folder, NULL, NULL);
+    CLEANUP(tls_server_free_of) struct tls_server *other = tls_folder_server(&folder, NULL, NULL);
     struct tls_client *client = tls_folder_client(&folder, NULL);
     struct ssl_session_st *ticket = ticket_of(server, client);
     assert_true(tls_server_resumes(server, client, ticket));
@@ -287,36 +288,33 @@ UNIT_TEST(test_resumption)
     tls_session_ticket_free(ticket);
     tls_client_free(client);
     tls_server_free(server);
-    tls_server_free(other);
 }
 
 /* The server has gone without a word, as when it is killed. */
 UNIT_TEST(test_resumption_after_a_send_that_fails)
 {
-    struct tls_server *server = tls_folder_server(&folder, NULL, NULL);
-    struct tls_client *client = tls_folder_client(&folder, NULL);
+    CLEANUP(tls_server_free_of) struct tls_server *server = tls_folder_server(&folder, NULL, NULL);
+    CLEANUP(tls_client_free_of) struct tls_client *client = tls_folder_client(&folder, NULL);
     struct tls_pair pair;
     tls_pair_begin(&pair, &(struct tls_pair_config){.server = server, .client = client});
     tls_pair_send(pair.server, pair.client, "hello");
+    CLEANUP(tls_session_ticket_free_of)
     struct ssl_session_st *ticket = tls_session_ticket(pair.client);
     assert_int_equal(shutdown(pair.fds[0], SHUT_RDWR), 0);
     assert_int_equal(tls_session_send(pair.client, "question", 8), -1);
     assert_int_equal(errno, EPIPE);
     tls_pair_close(&pair);
     assert_true(tls_server_resumes(server, client, ticket));
-    tls_session_ticket_free(ticket);
-    tls_client_free(client);
-    tls_server_free(server);
 }
 
 /* A resumed session is not verified again. */
 UNIT_TEST(test_client_resumes_only_what_it_verified)
 {
     struct err err;
-    struct tls_server *server = tls_folder_server(&folder, NULL, NULL);
-    struct tls_client *client = tls_folder_client(&folder, NULL);
+    CLEANUP(tls_server_free_of) struct tls_server *server = tls_folder_server(&folder, NULL, NULL);
+    CLEANUP(tls_client_free_of) struct tls_client *client = tls_folder_client(&folder, NULL);
     struct tls_client *other = tls_folder_client(&folder, NULL);
-    struct ssl_session_st *ticket = ticket_of(server, client);
+    CLEANUP(tls_session_ticket_free_of) struct ssl_session_st *ticket = ticket_of(server, client);
     assert_true(tls_server_resumes(server, client, ticket));
     assert_false(resumes_as(server, client, "127.0.0.1", ticket));
     assert_false(tls_server_resumes(server, other, ticket));
@@ -331,9 +329,6 @@ UNIT_TEST(test_client_resumes_only_what_it_verified)
     assert_false(tls_pair_handshake(&pair));
     assert_non_null(strstr(pair.client_err.msg, "not from a CA in"));
     tls_pair_close(&pair);
-    tls_session_ticket_free(ticket);
-    tls_client_free(client);
-    tls_server_free(server);
 }
 
 UNIT_TEST(test_ticket_keys_of_a_file)
@@ -342,6 +337,7 @@ UNIT_TEST(test_ticket_keys_of_a_file)
     tls_folder_write(&folder, "keys", KEY("01") "\n");
     tls_folder_write(&folder, "keys2", KEY("02") "\n" KEY("01") "\n");
     struct tls_server *server = tls_folder_server(&folder, NULL, "keys");
+    CLEANUP(tls_server_free_of)
     struct tls_server *replica = tls_folder_server(&folder, NULL, "keys2");
     struct tls_client *client = tls_folder_client(&folder, NULL);
     struct ssl_session_st *ticket = ticket_of(server, client);
@@ -363,7 +359,6 @@ UNIT_TEST(test_ticket_keys_of_a_file)
     tls_session_ticket_free(newer);
     tls_client_free(client);
     tls_server_free(server);
-    tls_server_free(replica);
 }
 
 /* Without a file, a key makes tickets for two hours, and is accepted for two more. */
@@ -371,12 +366,12 @@ UNIT_TEST(test_ticket_key_made_here)
 {
     struct err err;
     test_clock_stop();
-    struct tls_server *server = tls_folder_server(&folder, NULL, NULL);
-    struct tls_client *client = tls_folder_client(&folder, NULL);
+    CLEANUP(tls_server_free_of) struct tls_server *server = tls_folder_server(&folder, NULL, NULL);
+    CLEANUP(tls_client_free_of) struct tls_client *client = tls_folder_client(&folder, NULL);
     struct ssl_session_st *first = ticket_of(server, client);
     test_clock_advance_ms((int64_t)TLS_TICKET_S * 1000 - 1);
     assert_int_equal(tls_server_refresh(server, &err), TLS_UNCHANGED);
-    struct ssl_session_st *second = ticket_of(server, client);
+    CLEANUP(tls_session_ticket_free_of) struct ssl_session_st *second = ticket_of(server, client);
     test_clock_advance_ms(1);
     assert_int_equal(tls_server_refresh(server, &err), TLS_UNCHANGED);
     assert_true(tls_server_resumes(server, client, first));
@@ -389,9 +384,6 @@ UNIT_TEST(test_ticket_key_made_here)
     assert_false(tls_server_resumes(server, client, second));
     test_clock_run();
     tls_session_ticket_free(first);
-    tls_session_ticket_free(second);
-    tls_client_free(client);
-    tls_server_free(server);
 }
 
 /* The ticket stands for a certificate, which has to be from a CA that is in force now. */
@@ -401,12 +393,13 @@ UNIT_TEST(test_other_client_cas_end_resumption)
     struct tls_pair pair;
     tls_folder_write(&folder, "keys", KEY("01") "\n");
     certs_ca_free(certs_ca_new(folder.path, "clients"));
-    struct tls_server *open = tls_folder_server(&folder, NULL, "keys");
+    CLEANUP(tls_server_free_of) struct tls_server *open = tls_folder_server(&folder, NULL, "keys");
     assert_int_equal(unlink(tls_folder_file(&folder, "clients.crt")), 0);
     assert_int_equal(symlink("ca.crt", tls_folder_file(&folder, "clients.crt")), 0);
+    CLEANUP(tls_server_free_of)
     struct tls_server *server = tls_folder_server(&folder, "clients.crt", "keys");
     struct tls_client *client = tls_folder_client(&folder, "client");
-    struct tls_client *nobody = tls_folder_client(&folder, NULL);
+    CLEANUP(tls_client_free_of) struct tls_client *nobody = tls_folder_client(&folder, NULL);
     struct ssl_session_st *ticket = ticket_of(server, client);
     assert_true(tls_server_resumes(server, client, ticket));
 
@@ -430,9 +423,6 @@ UNIT_TEST(test_other_client_cas_end_resumption)
     tls_session_ticket_free(ticket);
     tls_session_ticket_free(of_nobody);
     tls_client_free(client);
-    tls_client_free(nobody);
-    tls_server_free(server);
-    tls_server_free(open);
 }
 
 /* ... and must not have ended. */
@@ -440,9 +430,10 @@ UNIT_TEST(test_expired_client_certificate_ends_resumption)
 {
     struct tls_pair pair;
     tls_server_issue(folder.ca, "brief", -3600, 1800);
+    CLEANUP(tls_server_free_of)
     struct tls_server *server = tls_folder_server(&folder, "ca.crt", NULL);
-    struct tls_client *client = tls_folder_client(&folder, "brief");
-    struct ssl_session_st *ticket = ticket_of(server, client);
+    CLEANUP(tls_client_free_of) struct tls_client *client = tls_folder_client(&folder, "brief");
+    CLEANUP(tls_session_ticket_free_of) struct ssl_session_st *ticket = ticket_of(server, client);
     ahead_s = 1700;
     assert_true(tls_server_resumes(server, client, ticket));
     ahead_s = 1900; /* less than a ticket's life */
@@ -452,7 +443,4 @@ UNIT_TEST(test_expired_client_certificate_ends_resumption)
     assert_non_null(strstr(pair.server_err.msg, "the client's certificate expired at"));
     tls_pair_close(&pair);
     ahead_s = 0;
-    tls_session_ticket_free(ticket);
-    tls_client_free(client);
-    tls_server_free(server);
 }

@@ -502,8 +502,7 @@ UNIT_TEST(test_external_addresses)
 UNIT_TEST(test_names_of_pods)
 {
     static const struct {
-        const char *kind;
-        const char *name;
+        const char *kind, *name;
         bool are_kept;
         const char *want;
     } cases[] = {
@@ -570,8 +569,7 @@ UNIT_TEST(test_nodes_of_pods_and_zones_of_nodes)
 UNIT_TEST(test_trigger_time)
 {
     static const struct {
-        const char *time;
-        const char *wants[2];
+        const char *time, *wants[2];
     } cases[] = {
         {"2024-05-01T12:00:00.123456789Z",
          {"default/web triggered=1714564800123456",

@@ -23,10 +23,7 @@ enum {
 /* ---- Parts of objects ---- */
 
 static const struct {
-    const char *given;
-    const char *text;
-    const char *pod;
-    const char *arpa;
+    const char *given, *text, *pod, *arpa;
 } ips[] = {
     {"10.0.0.1", "10.0.0.1", "10-0-0-1", "in-addr/10/0/0/1"},
     {"10.0.0.9", "10.0.0.9", "10-0-0-9", "in-addr/10/0/0/9"},
@@ -51,8 +48,7 @@ static const struct {
 static const char *const pods[] = {"", "", "web-x7k2p", "web", "10-0-0-9", "no.label"};
 
 static const struct {
-    const char *name;
-    const char *protocol;
+    const char *name, *protocol;
     unsigned number;
     const char *path; /* NULL: no key */
 } ports[] = {

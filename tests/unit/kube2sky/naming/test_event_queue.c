@@ -269,8 +269,7 @@ UNIT_TEST_ON(test_long_notes_are_cut, struct queue_bed *bed)
 UNIT_TEST_ON(test_objects_of_ids, struct queue_bed *bed)
 {
     static const struct {
-        const char *id;
-        const char *want;
+        const char *id, *want;
     } cases[] = {
         {"svc/prod/web", "services prod web"},
         {"alias/prod/web", "services prod web"},

@@ -7,6 +7,8 @@
 #include "tests/support/from_text.h"
 #include "tests/support/unit_test.h"
 
+CLEANUP_POINTER(kube_object_free, struct kube_object)
+
 #define BASE       "/skydns/local/cluster/svc/"
 #define TAIL       ",\"priority\":10,\"weight\":10,\"ttl\":30,\"targetstrip\":0}\n"
 #define IP(ip)     " {\"host\":\"" ip "\"" TAIL
@@ -112,6 +114,7 @@ static char *build_text(const struct kube_object *service, const char *domain, c
 
 static void check_row(const struct row *row)
 {
+    CLEANUP(kube_object_free_of)
     struct kube_object *service = service_from("default", "web", row->spec);
     struct kube_object *parts[SLICES_MAX + 1];
     size_t count = 0;
@@ -141,7 +144,6 @@ static void check_row(const struct row *row)
         kube_object_free(parts[i]);
     }
     owner_objects_fini(&objects);
-    kube_object_free(service);
 }
 
 static void check_rows(const struct row *rows, size_t count)
@@ -153,6 +155,7 @@ static void check_rows(const struct row *rows, size_t count)
 
 UNIT_TEST(test_whole_keys)
 {
+    CLEANUP(kube_object_free_of)
     struct kube_object *service = service_from(
         "default", "kubernetes",
         "'clusterIP':'10.0.0.1','ports':[{'name':'https','port':443,'protocol':'TCP'}]");
@@ -171,7 +174,6 @@ UNIT_TEST(test_whole_keys)
     assert_non_null(strstr(got, "\"kubernetes.default.svc.a.b.example.\""));
     free(got);
     assert_int_equal(drops.len, 0);
-    kube_object_free(service);
 }
 
 /* One record per line: clang-format would join them. */
@@ -583,6 +585,7 @@ UNIT_TEST(test_claims)
 static void naming_check_names(const char *ns, const char *name, const char *domain,
                                const char *want, const char *want_drops)
 {
+    CLEANUP(kube_object_free_of)
     struct kube_object *service = service_from(
         ns, name, "'clusterIP':'10.0.0.1','ports':[{'name':'x','port':1,'protocol':'TCP'}]");
     CLEANUP_BUF struct buf drops = buf_of(1 << 16);
@@ -590,7 +593,6 @@ static void naming_check_names(const char *ns, const char *name, const char *dom
     assert_that(strstr(got, want) && (want[0] == '\0') == (got[0] == '\0'),
                 "%s/%s: `%s` lacks `%s`", ns, name, got, want);
     assert_string_equal(buf_cstr(&drops), want_drops);
-    kube_object_free(service);
 }
 
 UNIT_TEST(test_names)
@@ -616,6 +618,7 @@ UNIT_TEST(test_key_over_255_bytes)
     static const char l63[] = "a23456789012345678901234567890123456789012345678901234567890123";
     /* 248 bytes of name for the address; the port's two labels would be ten more. */
     CLEANUP_FREE char *domain = xasprintf("%s.a234567890123456789012345678901234567890.", l63);
+    CLEANUP(kube_object_free_of)
     struct kube_object *service = service_from(
         l63, l63, "'clusterIP':'10.0.0.1','ports':[{'name':'abc','port':1,'protocol':'TCP'}]");
     CLEANUP_BUF struct buf drops = buf_of(1 << 16);
@@ -623,7 +626,6 @@ UNIT_TEST(test_key_over_255_bytes)
     assert_non_null(strstr(got, "/c88f1059 {\"host\":\"10.0.0.1\""));
     assert_null(strstr(got, "_tcp"));
     assert_true(strncmp(buf_cstr(&drops), "key exceeds the limits of DNS names=/skydns/", 43) == 0);
-    kube_object_free(service);
 }
 
 /* ---- Pods ---- */
@@ -652,8 +654,7 @@ UNIT_TEST(test_pods)
 UNIT_TEST(test_pod_labels)
 {
     static const struct {
-        const char *ip;
-        const char *label;
+        const char *ip, *label;
     } rows[] = {
         {"10.0.0.1", "10-0-0-1"},
         {"fd00::1", "fd00--1"},
@@ -714,6 +715,7 @@ UNIT_TEST(test_too_many_records)
         buf_printf(&subset, "%s{'name':'p%d','port':%d,'protocol':'TCP'}", i ? "," : "", i, i + 1);
     }
     buf_append_str(&subset, "]}");
+    CLEANUP(kube_object_free_of)
     struct kube_object *endpoints = endpoints_from("default", "web", buf_cstr(&subset));
     owner_objects_init(&objects);
     objects.service = service;
@@ -726,7 +728,6 @@ UNIT_TEST(test_too_many_records)
     claims_fini(&claims);
     owner_objects_fini(&objects);
     kube_object_free(service);
-    kube_object_free(endpoints);
 }
 
 /* Portions of 7 records, while the objects are gone: the same names as at once. */

@@ -143,8 +143,7 @@ UNIT_TEST_ON(test_keys, struct fixture *f)
 UNIT_TEST_ON(test_names_that_no_key_can_have, struct fixture *f)
 {
     static const struct {
-        const char *name;
-        const char *owner;
+        const char *name, *owner;
     } rows[] = {
         {"a..b", "node/!a..b"},
         {"a/b", "node/!a/b"},

@@ -8,6 +8,8 @@
 #include "tests/support/random_numbers.h"
 #include "tests/support/unit_test.h"
 
+CLEANUP_POINTER(reverse_free, struct reverse)
+
 /* ---- Tables ---- */
 
 static void reverse_note_address(void *data, const struct ip *ip)
@@ -61,6 +63,7 @@ static void assert_winner(const struct reverse *reverse, const char *ip, const c
 
 UNIT_TEST(test_precedence_and_take_over)
 {
+    CLEANUP(reverse_free_of)
     struct reverse *r = reverse_new(&(struct reverse_config){.holder = NULL});
     SET(r, "svc/n/hash", "10.0.0.1 ", {"10.0.0.1", CLAIM_HASH, "aaa"});
     assert_winner(r, "10.0.0.1", "aaa svc/n/hash");
@@ -78,22 +81,22 @@ UNIT_TEST(test_precedence_and_take_over)
     CLEAR(r, "svc/n/hash", "10.0.0.1 ");
     assert_winner(r, "10.0.0.1", "");
     CLEAR(r, "svc/n/hash", "");
-    reverse_free(r);
 }
 
 UNIT_TEST(test_the_smallest_host_in_byte_order)
 {
+    CLEANUP(reverse_free_of)
     struct reverse *r = reverse_new(&(struct reverse_config){.holder = NULL});
     SET(r, "a", "fd00::1 ", {"fd00::1", CLAIM_HASH, "b"});
     SET(r, "b", "", {"fd00::1", CLAIM_HASH, "ba"});
     SET(r, "c", "fd00::1 ", {"fd00::1", CLAIM_HASH, "a-z"});
     SET(r, "d", "", {"fd00::1", CLAIM_HASH, "a.z"}); /* '-' is smaller than '.' */
     assert_winner(r, "fd00::1", "a-z c");
-    reverse_free(r);
 }
 
 UNIT_TEST(test_only_what_changed_is_told)
 {
+    CLEANUP(reverse_free_of)
     struct reverse *r = reverse_new(&(struct reverse_config){.holder = NULL});
     SET(r, "a", "10.0.0.1 10.0.0.2 fd00::1 ", {"fd00::1", CLAIM_HASH, "a"},
         {"10.0.0.2", CLAIM_HASH, "a"}, {"10.0.0.1", CLAIM_HASH, "a"});
@@ -104,16 +107,15 @@ UNIT_TEST(test_only_what_changed_is_told)
     SET(r, "a", "", {"10.0.0.1", CLAIM_HOSTNAME, "a"}, {"10.0.0.2", CLAIM_HASH, "b"},
         {"10.0.0.3", CLAIM_HASH, "a"}, {"fd00::1", CLAIM_HASH, "a"}); /* better rank, same name */
     SET(r, "a", "10.0.0.1 10.0.0.3 fd00::1 ", {"10.0.0.2", CLAIM_HASH, "b"});
-    reverse_free(r);
 }
 
 UNIT_TEST(test_best_of_one_owners_claims)
 {
+    CLEANUP(reverse_free_of)
     struct reverse *r = reverse_new(&(struct reverse_config){.holder = NULL});
     SET(r, "a", "10.0.0.1 ", {"10.0.0.1", CLAIM_HASH, "a"}, {"10.0.0.1", CLAIM_HOSTNAME, "c"},
         {"10.0.0.1", CLAIM_HOSTNAME, "b"});
     assert_winner(r, "10.0.0.1", "b a");
-    reverse_free(r);
 }
 
 /* ---- Between namespaces ---- */
@@ -236,8 +238,7 @@ UNIT_TEST(test_the_holder_keeps_it)
 UNIT_TEST(test_keys)
 {
     static const struct {
-        const char *ip;
-        const char *key;
+        const char *ip, *key;
     } rows[] = {
         {"10.0.0.1", "/skydns/arpa/in-addr/10/0/0/1"},
         {"255.255.255.255", "/skydns/arpa/in-addr/255/255/255/255"},
@@ -377,11 +378,11 @@ UNIT_TEST(test_random_sequences)
 {
     struct model m = {0};
     random_state = 20260214;
+    CLEANUP(reverse_free_of)
     struct reverse *reverse = reverse_new(&(struct reverse_config){.holder = NULL});
     buf_init(&m.told, 1 << 16);
     for (unsigned i = 0; i < STEPS; i++) {
         reverse_step(&m, reverse);
     }
     buf_fini(&m.told);
-    reverse_free(reverse);
 }

@@ -379,4 +379,17 @@ static inline void end_other(struct fixture *other)
     ev_loop_destroy(other->loop);
 }
 
+/* A headless Service with so many addresses, each a key. */
+static inline void put_large_service(struct fixture *f, const char *name, int net, int count)
+{
+    CLEANUP_BUF struct buf subset = buf_of(1 << 22);
+    buf_append_str(&subset, "{'addresses':[");
+    for (int i = 0; i < count; i++) {
+        buf_printf(&subset, "%s{'ip':'10.%d.%d.%d'}", i ? "," : "", net, i / 256, i % 256);
+    }
+    buf_append_str(&subset, "]}");
+    inventory_upsert(f->inventory, endpoints_from("busy", name, buf_cstr(&subset)));
+    inventory_upsert(f->inventory, service_from("busy", name, "'clusterIP':'None'"));
+}
+
 #endif

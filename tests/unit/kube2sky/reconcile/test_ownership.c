@@ -115,8 +115,7 @@ UNIT_TEST(test_beside_svc_and_pod)
 UNIT_TEST(test_keys_of_nodes)
 {
     static const struct {
-        const char *key;
-        const char *value;
+        const char *key, *value;
         bool is_written;
     } rows[] = {
         {TREE "node/worker-1/c88f1059", HOST("10.0.0.1"), true},
@@ -186,8 +185,7 @@ UNIT_TEST(test_reverse_keys_by_their_host)
 UNIT_TEST(test_whom_a_reverse_key_names)
 {
     static const struct {
-        const char *value;
-        const char *want;
+        const char *value, *want;
     } rows[] = {
         {HOST("web.default.svc.cluster.local."), "svc/default/web"},
         {HOST("web-0.web.default.svc.cluster.local."), "svc/default/web"},

@@ -9,19 +9,6 @@
 
 enum { ENDPOINTS = 1300 };
 
-/* A headless Service with so many addresses, each a key. */
-static void put_large_service(struct fixture *f, const char *name, int net, int count)
-{
-    CLEANUP_BUF struct buf subset = buf_of(1 << 22);
-    buf_append_str(&subset, "{'addresses':[");
-    for (int i = 0; i < count; i++) {
-        buf_printf(&subset, "%s{'ip':'10.%d.%d.%d'}", i ? "," : "", net, i / 256, i % 256);
-    }
-    buf_append_str(&subset, "]}");
-    inventory_upsert(f->inventory, endpoints_from("busy", name, buf_cstr(&subset)));
-    inventory_upsert(f->inventory, service_from("busy", name, "'clusterIP':'None'"));
-}
-
 static void put_large_services(struct fixture *f, int count)
 {
     for (int i = 0; i < count; i++) {

@@ -3,19 +3,6 @@
 #include "tests/support/unit_test.h"
 #include "tests/unit/kube2sky/reconcile/reconciler_bed.h"
 
-/* A headless Service of these addresses, each a key. */
-static void put_db(struct fixture *f, const char *name, int net, int count)
-{
-    CLEANUP_BUF struct buf subset = buf_of(1 << 22);
-    buf_append_str(&subset, "{'addresses':[");
-    for (int i = 0; i < count; i++) {
-        buf_printf(&subset, "%s{'ip':'10.%d.%d.%d'}", i ? "," : "", net, i / 256, i % 256);
-    }
-    buf_append_str(&subset, "]}");
-    inventory_upsert(f->inventory, endpoints_from("busy", name, buf_cstr(&subset)));
-    inventory_upsert(f->inventory, service_from("busy", name, "'clusterIP':'None'"));
-}
-
 static void remove_db(struct fixture *f, const char *name)
 {
     inventory_remove(f->inventory, KUBE_SERVICE, "busy", name);
@@ -79,10 +66,10 @@ UNIT_TESTS_ONCE(start_etcd, end_etcd)
 UNIT_TEST_ON(test_new_keys_of_a_full_namespace_wait, struct fixture *f)
 {
     start_limited(f);
-    put_db(f, "a", 1, 6);
+    put_large_service(f, "a", 1, 6);
     wait_drained(f);
     assert_trouble(f, "");
-    put_db(f, "b", 2, 6);
+    put_large_service(f, "b", 2, 6);
     put_quiet(f, "10.0.0.9");
     wait_lacking(f, 1);
     assert_int_equal(keys_with(f, "svc/busy/a/"), 6);
@@ -107,15 +94,15 @@ UNIT_TEST_ON(test_new_keys_of_a_full_namespace_wait, struct fixture *f)
 UNIT_TEST_ON(test_a_full_namespace_still_changes, struct fixture *f)
 {
     start_limited(f);
-    put_db(f, "a", 1, LIMIT);
-    put_db(f, "b", 2, 6);
+    put_large_service(f, "a", 1, LIMIT);
+    put_large_service(f, "b", 2, 6);
     wait_lacking(f, 1);
-    put_db(f, "a", 3, LIMIT);
+    put_large_service(f, "a", 3, LIMIT);
     wait_lacking(f, 1);
     assert_int_equal(keys_with(f, "\"10.3."), LIMIT);
     assert_int_equal(keys_with(f, "\"10.1."), 0);
     assert_int_equal(keys_with(f, "svc/busy/b/"), 0);
-    put_db(f, "a", 3, 7); /* deletes go, and the room is given on */
+    put_large_service(f, "a", 3, 7); /* deletes go, and the room is given on */
     f->want = 1 + LIMIT + LIMIT + 3;
     loop_until(f->loop, has_written, f);
     wait_drained(f);
@@ -127,10 +114,10 @@ UNIT_TEST_ON(test_a_restart_changes_nothing, struct fixture *f)
 {
     struct tree before, after;
     start_limited(f);
-    put_db(f, "b", 2, 6);
+    put_large_service(f, "b", 2, 6);
     wait_drained(f);
-    put_db(f, "c", 3, 6);
-    put_db(f, "a", 1, 6);
+    put_large_service(f, "c", 3, 6);
+    put_large_service(f, "a", 1, 6);
     wait_lacking(f, 2);
     read_tree(f, 0, &before);
     reconciler_stop(f->reconciler);
@@ -140,9 +127,9 @@ UNIT_TEST_ON(test_a_restart_changes_nothing, struct fixture *f)
     inventory_list_begin(f->inventory, KUBE_SERVICE);
     inventory_list_begin(f->inventory, KUBE_ENDPOINTS);
     put_service(f, "kubernetes", "10.0.0.1");
-    put_db(f, "a", 1, 6);
-    put_db(f, "b", 2, 6);
-    put_db(f, "c", 3, 6);
+    put_large_service(f, "a", 1, 6);
+    put_large_service(f, "b", 2, 6);
+    put_large_service(f, "c", 3, 6);
     inventory_list_end(f->inventory, KUBE_SERVICE);
     inventory_list_end(f->inventory, KUBE_ENDPOINTS);
     wait_synced(f);
@@ -159,18 +146,18 @@ UNIT_TEST_ON(test_the_first_by_name_comes_next, struct fixture *f)
 {
     static const char *const names[] = {"e", "c", "f", "b", "g", "d"};
     start_limited(f);
-    put_db(f, "a", 1, LIMIT);
+    put_large_service(f, "a", 1, LIMIT);
     wait_drained(f);
     for (int i = 0; i < 6; i++) {
-        put_db(f, names[i], 10 + i, 2);
+        put_large_service(f, names[i], 10 + i, 2);
     }
     wait_lacking(f, 6);
-    put_db(f, "a", 1, LIMIT - 4);
+    put_large_service(f, "a", 1, LIMIT - 4);
     wait_lacking(f, 4);
     assert_int_equal(keys_with(f, "svc/busy/b/"), 2);
     assert_int_equal(keys_with(f, "svc/busy/c/"), 2);
     remove_db(f, "d"); /* it waits no longer */
-    put_db(f, "a", 1, LIMIT - 8);
+    put_large_service(f, "a", 1, LIMIT - 8);
     wait_lacking(f, 1);
     assert_int_equal(keys_with(f, "svc/busy/e/"), 2);
     assert_int_equal(keys_with(f, "svc/busy/f/"), 2);
@@ -193,7 +180,7 @@ UNIT_TEST_ON(test_a_namespace_has_a_share_of_bytes, struct fixture *f)
     wait_synced(f);
     for (int i = 0; i < 8; i++) {
         CLEANUP_FREE char *name = xasprintf("db-%d", i);
-        put_db(f, name, 10 + i, 100);
+        put_large_service(f, name, 10 + i, 100);
     }
     put_quiet(f, "10.0.0.9");
     wait_drained(f);
@@ -210,9 +197,9 @@ UNIT_TEST_ON(test_a_service_has_a_share_of_bytes, struct fixture *f)
     start_reconciler(f);
     list_nothing_else(f);
     wait_synced(f);
-    put_db(f, "db", 1, 2);
+    put_large_service(f, "db", 1, 2);
     wait_drained(f);
-    put_db(f, "db", 1, 400);
+    put_large_service(f, "db", 1, 400);
     wait_drained(f);
     assert_int_equal(keys_with(f, "svc/busy/db/"), 2);
     assert_int_equal(reconciler_get_stats(f->reconciler).too_large, 1);
@@ -226,14 +213,14 @@ UNIT_TEST_ON(test_a_limit_on_the_records_of_a_service, struct fixture *f)
     start_reconciler(f);
     list_nothing_else(f);
     wait_synced(f);
-    put_db(f, "db", 1, 3);
+    put_large_service(f, "db", 1, 3);
     wait_drained(f);
-    put_db(f, "db", 1, 4);
+    put_large_service(f, "db", 1, 4);
     wait_drained(f);
     assert_int_equal(keys_with(f, "svc/busy/db/"), 3);
     assert_trouble(f, "1 services have more than 3 records, such as svc/busy/db; their keys are "
                       "unchanged");
-    put_db(f, "db", 1, 2);
+    put_large_service(f, "db", 1, 2);
     wait_drained(f);
     assert_int_equal(keys_with(f, "svc/busy/db/"), 2);
     assert_trouble(f, "");

@@ -2,6 +2,8 @@
 #include "skydns/clients/visibility.h"
 #include "tests/support/unit_test.h"
 
+CLEANUP_POINTER(visibility_unref, struct visibility)
+
 static const struct client_space *visibility_space_of(const char *label)
 {
     static struct client_space space;
@@ -45,6 +47,7 @@ static struct visibility *with_text(enum visibility_unknown unknown, const char 
 
 UNIT_TEST(test_own_and_public)
 {
+    CLEANUP(visibility_unref_of)
     struct visibility *v = visibility_new(VISIBILITY_UNKNOWN_PUBLIC, public_names, 2, NULL, 0);
     assert_true(clients_visibility_shows(v, "team-a", "team-a"));
     assert_false(clients_visibility_shows(v, "team-b", "team-a"));
@@ -56,17 +59,16 @@ UNIT_TEST(test_own_and_public)
     assert_string_equal(visibility_seen(v, "default"), "default kube-system");
     assert_true(visibility_limits(v, NULL));
     assert_true(visibility_limits(v, visibility_space_of("team-a")));
-    visibility_unref(v);
 }
 
 UNIT_TEST(test_unknown_clients_see_all_if_told_so)
 {
+    CLEANUP(visibility_unref_of)
     struct visibility *v = visibility_new(VISIBILITY_UNKNOWN_ALL, public_names, 2, NULL, 0);
     assert_false(visibility_limits(v, NULL));
     assert_true(visibility_limits(v, visibility_space_of("team-a")));
     assert_true(clients_visibility_shows(v, "team-a", NULL));
     assert_false(clients_visibility_shows(v, "team-b", "team-a"));
-    visibility_unref(v);
 }
 
 UNIT_TEST(test_annotations)
@@ -92,6 +94,7 @@ UNIT_TEST(test_annotations)
         {"\"team-a\"", false, false, false},
     };
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        CLEANUP(visibility_unref_of)
         struct visibility *v = with_text(VISIBILITY_UNKNOWN_PUBLIC, rows[i].text);
         bool same = clients_visibility_shows(v, "shop", "team-a") == rows[i].a &&
                     clients_visibility_shows(v, "shop", "team-b") == rows[i].b &&
@@ -101,7 +104,6 @@ UNIT_TEST(test_annotations)
         assert_that(same, "`%s`", rows[i].text);
         assert_false(clients_visibility_shows(v, "team-a", "shop")); /* one way only */
         assert_false(clients_visibility_shows(v, "team-a", "team-b"));
-        visibility_unref(v);
     }
 }
 
@@ -131,13 +133,13 @@ static bool visibility_stop(void *data, struct slice ns)
 UNIT_TEST(test_each_stops)
 {
     const struct visible_namespace listed = {slice_str("shop"), slice_str("team-a")};
+    CLEANUP(visibility_unref_of)
     struct visibility *v = visibility_new(VISIBILITY_UNKNOWN_PUBLIC, public_names, 2, &listed, 1);
     for (int left = 1; left <= 4; left++) {
         int count = left;
         assert_false(visibility_each(v, visibility_space_of("team-a"), visibility_stop, &count));
         assert_int_equal(count, 0);
     }
-    visibility_unref(v);
 }
 
 /* ---- Limits ---- */
@@ -215,11 +217,11 @@ UNIT_TEST(test_labels_that_no_name_has)
     const struct slice names[] = {slice_of("", 0), slice_of(label, 64), slice_of(label, 63)};
     const struct visible_namespace listed[] = {{names[0], slice_str("*")},
                                                {names[1], slice_str("*")}};
+    CLEANUP(visibility_unref_of)
     struct visibility *v = visibility_new(VISIBILITY_UNKNOWN_PUBLIC, names, 3, listed, 2);
     assert_true(visibility_shows(v, names[2], NULL));
     assert_false(visibility_shows(v, names[1], NULL));
     assert_false(visibility_shows(v, names[0], NULL));
-    visibility_unref(v);
 }
 
 UNIT_TEST(test_references)

@@ -189,8 +189,7 @@ UNIT_TEST_ON(test_flags_alone, struct fixture *f)
 UNIT_TEST_ON(test_fields, struct fixture *f)
 {
     static const struct {
-        const char *json;
-        const char *word;
+        const char *json, *word;
     } rows[] = {
         {"{'domain':'doc.test'}", "domain"},
         {"{'domain':'flag.test,doc.test'}", "domain"},

@@ -11,6 +11,8 @@
 #include "tests/support/skydns/sample_keys.h"
 #include "tests/support/unit_test.h"
 
+CLEANUP_POINTER(dnssec_unref, struct dnssec)
+
 UNIT_TESTS_HAVE_THREADS
 
 enum { NOW_S = 1800000000 };
@@ -160,7 +162,7 @@ UNIT_TEST(test_sort_many)
 
 UNIT_TEST(test_fields)
 {
-    struct dnssec *dnssec = dnssec_of(SAMPLE_ECDSAP256_KSK);
+    CLEANUP(dnssec_unref_of) struct dnssec *dnssec = dnssec_of(SAMPLE_ECDSAP256_KSK);
     assert_int_equal(sign_a(dnssec, NOW_S, true), DNSSEC_SIGNED);
     assert_int_equal(count, 1);
     assert_int_equal(signatures[0].rdata[AT_LABELS], 3);
@@ -175,27 +177,25 @@ UNIT_TEST(test_fields)
         sign_one_record(dnssec, "a.*.cluster.local", DNS_TYPE_TXT, 0, "\1a", NOW_S, true),
         DNSSEC_SIGNED);
     assert_int_equal(signatures[0].rdata[AT_LABELS], 4);
-    dnssec_unref(dnssec);
 }
 
 /* Serial numbers: RFC 4034 3.1.5. Beyond 2106, and around it. */
 UNIT_TEST(test_far_times)
 {
     const int64_t times[] = {0, INT64_C(2147483648), INT64_C(4294967296) - 5, INT64_C(5000000000)};
-    struct dnssec *dnssec = dnssec_of(SAMPLE_ED25519);
+    CLEANUP(dnssec_unref_of) struct dnssec *dnssec = dnssec_of(SAMPLE_ED25519);
     for (size_t i = 0; i < sizeof(times) / sizeof(times[0]); i++) {
         assert_int_equal(sign_a(dnssec, times[i], false), DNSSEC_MISSING);
         assert_int_equal(sign_a(dnssec, times[i], true), DNSSEC_SIGNED);
         assert_int_equal(dnssec_sign_field(AT_END), (uint32_t)(times[i] + DNSSEC_ENDS_S));
         assert_int_equal(sign_a(dnssec, times[i] + 1, false), DNSSEC_SIGNED);
     }
-    dnssec_unref(dnssec);
 }
 
 /* Any other content is another RRset. */
 UNIT_TEST(test_contents)
 {
-    struct dnssec *dnssec = dnssec_of(SAMPLE_ECDSAP256_KSK);
+    CLEANUP(dnssec_unref_of) struct dnssec *dnssec = dnssec_of(SAMPLE_ECDSAP256_KSK);
     assert_int_equal(sign_a(dnssec, NOW_S, false), DNSSEC_MISSING);
     assert_int_equal(sign_a(dnssec, NOW_S, true), DNSSEC_SIGNED);
     assert_int_equal(sign_a(dnssec, NOW_S, false), DNSSEC_SIGNED);
@@ -211,14 +211,13 @@ UNIT_TEST(test_contents)
     assert_int_equal(
         sign_one_record(dnssec, "b.cluster.local", DNS_TYPE_A, 30, "\012\1\1\1", NOW_S, false),
         DNSSEC_MISSING);
-    dnssec_unref(dnssec);
 }
 
 /* One that is to be renewed is missing for one asker at a time; the others have it for as long as
  * it is of use. */
 UNIT_TEST(test_renewal)
 {
-    struct dnssec *dnssec = dnssec_of(SAMPLE_ECDSAP256_KSK);
+    CLEANUP(dnssec_unref_of) struct dnssec *dnssec = dnssec_of(SAMPLE_ECDSAP256_KSK);
     const int64_t old_s = NOW_S + DNSSEC_RENEW_S;
     assert_int_equal(sign_a(dnssec, NOW_S, true), DNSSEC_SIGNED);
     assert_int_equal(sign_a(dnssec, old_s - 1, false), DNSSEC_SIGNED);
@@ -234,13 +233,12 @@ UNIT_TEST(test_renewal)
     assert_int_equal(sign_a(dnssec, old_s, false), DNSSEC_SIGNED);
     assert_int_equal(dnssec_sign_field(AT_END), (uint32_t)(old_s + DNSSEC_ENDS_S));
     assert_int_equal(dnssec_figures(dnssec).cached, 1);
-    dnssec_unref(dnssec);
 }
 
 /* A clock that went back: what is not valid yet is missing, and made anew. */
 UNIT_TEST(test_clock_back)
 {
-    struct dnssec *dnssec = dnssec_of(SAMPLE_ED25519);
+    CLEANUP(dnssec_unref_of) struct dnssec *dnssec = dnssec_of(SAMPLE_ED25519);
     const int64_t begin_s = NOW_S - DNSSEC_BEGAN_S;
     assert_int_equal(sign_a(dnssec, NOW_S, true), DNSSEC_SIGNED);
     assert_int_equal(sign_a(dnssec, begin_s, false), DNSSEC_SIGNED);
@@ -248,7 +246,6 @@ UNIT_TEST(test_clock_back)
     assert_int_equal(sign_a(dnssec, begin_s - 1, true), DNSSEC_SIGNED);
     assert_int_equal(dnssec_sign_field(AT_END), (uint32_t)(begin_s - 1 + DNSSEC_ENDS_S));
     assert_int_equal(sign_a(dnssec, NOW_S, false), DNSSEC_SIGNED);
-    dnssec_unref(dnssec);
 }
 
 static int64_t dnssec_sign_peek(const struct dnssec *dnssec, size_t key, uint16_t type)

@@ -1,6 +1,7 @@
 #include "skydns/dnssec/nsec.h"
 
 #include "common/base/slice.h"
+#include "tests/support/from_text.h"
 #include "tests/support/unit_test.h"
 
 /* The highest byte, so many times. */
@@ -22,17 +23,10 @@
 #define A63  A62 "a"
 #define LONG A63 "." A63 "." A63 "." /* 193 bytes: 62 are left, 61 for a label */
 
-static struct dname nsec_name_of(const char *text)
-{
-    struct dname name;
-    assert_that(dname_from_text(slice_str(text), &name), "`%s` refused", text);
-    return name;
-}
-
 static void nsec_assert_name(const char *what, const struct dname *got, const char *want)
 {
     char text[DNAME_TEXT_MAX];
-    struct dname wanted = nsec_name_of(want);
+    struct dname wanted = dname_from(want);
     assert_that(got->len == wanted.len && memcmp(got->wire, wanted.wire, got->len) == 0,
                 "%s: `%s` instead of `%s`", what, dname_to_text(got, text), want);
 }
@@ -70,7 +64,7 @@ UNIT_TEST(test_before)
         {A32 A8 A8 A8 "aaaa\\000." LONG, NSEC_BEFORE_SIBLING, A32 A8 A8 A8 "aaaa." LONG},
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-        struct dname name = nsec_name_of(cases[i].name), before;
+        struct dname name = dname_from(cases[i].name), before;
         enum nsec_before kind = nsec_before(&name, &before);
         nsec_assert_name(cases[i].name, &before, cases[i].before);
         assert_int_equal(kind, cases[i].kind);
@@ -92,7 +86,7 @@ UNIT_TEST(test_last_below)
         {A61 "." LONG, NULL},
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-        struct dname name = nsec_name_of(cases[i].name), last = {.len = 77};
+        struct dname name = dname_from(cases[i].name), last = {.len = 77};
         assert_int_equal(nsec_last_below(&name, &last), cases[i].last != NULL);
         if (cases[i].last) {
             nsec_assert_name(cases[i].name, &last, cases[i].last);
@@ -135,7 +129,7 @@ UNIT_TEST(test_after)
         {F61 "." LONG, LONG, LONG, LONG},
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-        struct dname name = nsec_name_of(cases[i].name), zone = nsec_name_of(cases[i].zone), after,
+        struct dname name = dname_from(cases[i].name), zone = dname_from(cases[i].zone), after,
                      next;
         nsec_after(&name, &zone, &after);
         nsec_assert_name(cases[i].name, &after, cases[i].after);
@@ -147,7 +141,7 @@ UNIT_TEST(test_after)
 /* ret may be the name itself. */
 UNIT_TEST(test_in_place)
 {
-    struct dname name = nsec_name_of("web.c."), zone = nsec_name_of("c.");
+    struct dname name = dname_from("web.c."), zone = dname_from("c.");
     nsec_after(&name, &zone, &name);
     nsec_assert_name("after", &name, "web\\000.c.");
     assert_int_equal(nsec_before(&name, &name), NSEC_BEFORE_BELOW);
@@ -177,11 +171,11 @@ UNIT_TEST(test_join)
         {{"a.c.", "d.c."}, {"b.c.", "c."}, {"a.c.", "c."}},
         {{"b.c.", "c."}, {"a.c.", "c."}, {"a.c.", "c."}},
     };
-    struct dname zone = nsec_name_of("c.");
+    struct dname zone = dname_from("c.");
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         const char *const *want = cases[i].joined[0] ? cases[i].joined : cases[i].a;
-        struct nsec_gap a = {nsec_name_of(cases[i].a[0]), nsec_name_of(cases[i].a[1])};
-        struct nsec_gap b = {nsec_name_of(cases[i].b[0]), nsec_name_of(cases[i].b[1])};
+        struct nsec_gap a = {dname_from(cases[i].a[0]), dname_from(cases[i].a[1])};
+        struct nsec_gap b = {dname_from(cases[i].b[0]), dname_from(cases[i].b[1])};
         assert_int_equal(nsec_join(&a, &b, &zone), cases[i].joined[0] != NULL);
         nsec_assert_name("owner", &a.owner, want[0]);
         nsec_assert_name("next", &a.next, want[1]);
@@ -210,7 +204,7 @@ UNIT_TEST(test_compare)
     };
     for (size_t i = 0; i < ARRAY_LEN(in_order); i++) {
         for (size_t j = 0; j < ARRAY_LEN(in_order); j++) {
-            struct dname a = nsec_name_of(in_order[i]), b = nsec_name_of(in_order[j]);
+            struct dname a = dname_from(in_order[i]), b = dname_from(in_order[j]);
             int order = nsec_compare(&a, &b);
             assert_that((order < 0) == (i < j) && (order > 0) == (i > j), "`%s` and `%s`: %d",
                         in_order[i], in_order[j], order);

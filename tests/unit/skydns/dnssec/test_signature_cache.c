@@ -6,6 +6,8 @@
 #include "skydns/dnssec/signature_cache_internal.h"
 #include "tests/support/unit_test.h"
 
+CLEANUP_POINTER(signature_cache_free, struct signature_cache)
+
 UNIT_TESTS_HAVE_THREADS
 
 enum { LEN = 64 };
@@ -80,7 +82,7 @@ static bool signature_cache_answer(struct signature_cache *cache, uint32_t numbe
 UNIT_TEST(test_exact_size)
 {
     for (uint32_t size = 1; size < 40; size++) {
-        struct signature_cache *cache = cache_of(size, LEN);
+        CLEANUP(signature_cache_free_of) struct signature_cache *cache = cache_of(size, LEN);
         struct signature_found found;
         for (uint32_t i = 0; i < size; i++) {
             dnssec_signature_cache_put(cache, i, 1);
@@ -94,7 +96,6 @@ UNIT_TEST(test_exact_size)
         }
         assert_int_equal(signature_cache_cached(cache), size);
         assert_int_equal(signature_cache_max(cache), size);
-        signature_cache_free(cache);
     }
 }
 
@@ -106,7 +107,7 @@ UNIT_TEST(test_lengths)
         given[i] = (uint8_t)(i * 7 + 1);
     }
     for (size_t len = 1; len <= sizeof(given); len++) {
-        struct signature_cache *cache = cache_of(1, len);
+        CLEANUP(signature_cache_free_of) struct signature_cache *cache = cache_of(1, len);
         struct signature_found found;
         signature_cache_put(cache, dnssec_signature_cache_id_of(cache, 1), 5, slice_of(given, len));
         assert_true(signature_cache_find(cache, dnssec_signature_cache_id_of(cache, 1), &found,
@@ -114,7 +115,6 @@ UNIT_TEST(test_lengths)
         assert_int_equal(found.len, len);
         assert_int_equal(found.made_s, 5);
         assert_memory_equal(found_bytes, given, len);
-        signature_cache_free(cache);
     }
 }
 
@@ -122,7 +122,7 @@ UNIT_TEST(test_lengths)
 UNIT_TEST(test_flood)
 {
     enum { SIZE = 1000, USED = 800, FLOOD = 100000 };
-    struct signature_cache *cache = cache_of(SIZE, LEN);
+    CLEANUP(signature_cache_free_of) struct signature_cache *cache = cache_of(SIZE, LEN);
     for (uint32_t i = 0; i < USED; i++) {
         assert_false(signature_cache_answer(cache, i));
         assert_true(signature_cache_answer(cache, i));
@@ -133,14 +133,13 @@ UNIT_TEST(test_flood)
     for (uint32_t i = 0; i < USED; i++) {
         assert_true(dnssec_signature_cache_use(cache, i));
     }
-    signature_cache_free(cache);
 }
 
 /* Names of a flood asked for twice are no better than those that are asked for now and then. */
 UNIT_TEST(test_flood_twice)
 {
     enum { SIZE = 1000, USED = 100, FLOOD = 50000 };
-    struct signature_cache *cache = cache_of(SIZE, LEN);
+    CLEANUP(signature_cache_free_of) struct signature_cache *cache = cache_of(SIZE, LEN);
     unsigned missed = 0;
     for (uint32_t i = 0; i < FLOOD; i++) {
         (void)signature_cache_answer(cache, USED + i);
@@ -150,7 +149,6 @@ UNIT_TEST(test_flood_twice)
         }
     }
     assert_true(missed <= 3 * USED); /* of 10000; the first two times each can only miss */
-    signature_cache_free(cache);
 }
 
 /* While a flood goes on, new names come into use; and all of another working set replaces one that
@@ -158,7 +156,7 @@ UNIT_TEST(test_flood_twice)
 UNIT_TEST(test_changes)
 {
     enum { SIZE = 1000, SET = 700, ROUNDS = 12 };
-    struct signature_cache *cache = cache_of(SIZE, LEN);
+    CLEANUP(signature_cache_free_of) struct signature_cache *cache = cache_of(SIZE, LEN);
     uint32_t flood = 1 << 20;
     for (uint32_t set = 0; set < 4; set++) {
         unsigned missed = 0;
@@ -171,13 +169,12 @@ UNIT_TEST(test_changes)
         }
         assert_true(missed <= SET / 4);
     }
-    signature_cache_free(cache);
 }
 
 /* Replaced in its place; the claim to renew is given once in a while. */
 UNIT_TEST(test_renewal)
 {
-    struct signature_cache *cache = cache_of(10, LEN);
+    CLEANUP(signature_cache_free_of) struct signature_cache *cache = cache_of(10, LEN);
     struct signature_found found;
     dnssec_signature_cache_put(cache, 1, 1);
     dnssec_signature_cache_put(cache, 1, 2);
@@ -190,14 +187,13 @@ UNIT_TEST(test_renewal)
     assert_false(signature_cache_claim(cache, &found, 1000));
     assert_true(signature_cache_claim(cache, &found, 999)); /* a clock went back */
     assert_true(signature_cache_claim(cache, &found, 1000 + DNSSEC_RENEW_AGAIN_S));
-    signature_cache_free(cache);
 }
 
 /* Data of any length around the hasher's buffer, other in one bit, has another id. */
 UNIT_TEST(test_ids)
 {
     static uint8_t bytes[5000];
-    struct signature_cache *cache = cache_of(1, LEN);
+    CLEANUP(signature_cache_free_of) struct signature_cache *cache = cache_of(1, LEN);
     for (size_t len = 0; len < sizeof(bytes); len += 1 + len / 40) {
         struct slice parts[] = {slice_of(bytes, len / 3), slice_of(bytes, len - len / 3)};
         const struct dnssec_rrset rrset = {slice_of("", 1), 1, 30, 2, parts};
@@ -211,7 +207,6 @@ UNIT_TEST(test_ids)
         parts[0].len = 0;
         assert_true(len < 3 || signature_cache_id(cache, &rrset).low != id.low);
     }
-    signature_cache_free(cache);
 }
 
 /* ---- Threads ---- */

@@ -13,6 +13,8 @@
 #include "tests/support/thread_cpu.h"
 #include "tests/support/unit_test.h"
 
+CLEANUP_POINTER(signing_key_free, struct signing_key)
+
 UNIT_TESTS_HAVE_THREADS
 
 /* ---- A verifier of its own ---- */
@@ -153,12 +155,11 @@ static void check_ds(const struct signing_key *key, const char *text)
 UNIT_TEST(test_tags_and_ds)
 {
     for (unsigned i = 0; i < SAMPLE_KEYS; i++) {
-        struct signing_key *key = sample_key_new(i);
+        CLEANUP(signing_key_free_of) struct signing_key *key = sample_key_new(i);
         check_ds(key, sample_keys[i].ds);
         assert_int_equal(key->is_old, key->algorithm == 5 || key->algorithm == 7);
         assert_int_equal(key->is_sep, strstr(sample_keys[i].public_text, " 257 3") ||
                                           strstr(sample_keys[i].public_text, "\t257 3"));
-        signing_key_free(key);
     }
 }
 
@@ -172,9 +173,8 @@ UNIT_TEST(test_ttl)
                  {SAMPLE_ED25519, 3600},
                  {SAMPLE_LDNS_ED25519, 0}};
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-        struct signing_key *key = sample_key_new(cases[i].name);
+        CLEANUP(signing_key_free_of) struct signing_key *key = sample_key_new(cases[i].name);
         assert_int_equal(key->ttl_s, cases[i].ttl_s);
-        signing_key_free(key);
     }
 }
 
@@ -198,7 +198,7 @@ UNIT_TEST(test_signatures)
         data[i] = (uint8_t)(i * 7);
     }
     for (unsigned i = 0; i < SAMPLE_KEYS; i++) {
-        struct signing_key *key = sample_key_new(i);
+        CLEANUP(signing_key_free_of) struct signing_key *key = sample_key_new(i);
         for (size_t len = 0; len <= sizeof(data); len += 1000) {
             uint8_t signature[SIGNING_KEY_SIGNATURE_MAX];
             size_t n = 0;
@@ -209,7 +209,6 @@ UNIT_TEST(test_signatures)
             signature[n - 1] ^= 1;
             assert_false(signing_key_verify(key, slice, signature, n));
         }
-        signing_key_free(key);
     }
 }
 
@@ -217,7 +216,7 @@ UNIT_TEST(test_signatures)
 UNIT_TEST(test_short_numbers_are_padded)
 {
     bool has_zero = false;
-    struct signing_key *key = sample_key_new(SAMPLE_ECDSAP256_KSK);
+    CLEANUP(signing_key_free_of) struct signing_key *key = sample_key_new(SAMPLE_ECDSAP256_KSK);
     for (uint32_t i = 0; i < 100000 && !has_zero; i++) {
         uint8_t signature[SIGNING_KEY_SIGNATURE_MAX];
         size_t n = 0;
@@ -230,7 +229,6 @@ UNIT_TEST(test_short_numbers_are_padded)
         }
     }
     assert_true(has_zero);
-    signing_key_free(key);
 }
 
 /* ---- Threads ---- */
@@ -256,7 +254,7 @@ UNIT_TEST(test_many_threads)
     static const enum sample_key_name names[] = {SAMPLE_ECDSAP256_KSK, SAMPLE_ECDSAP384,
                                                  SAMPLE_ED25519, SAMPLE_RSASHA512};
     for (size_t i = 0; i < ARRAY_LEN(names); i++) {
-        struct signing_key *key = sample_key_new(names[i]);
+        CLEANUP(signing_key_free_of) struct signing_key *key = sample_key_new(names[i]);
         pthread_t threads[THREADS];
         for (unsigned t = 0; t < THREADS; t++) {
             assert_int_equal(pthread_create(&threads[t], NULL, sign_many, key), 0);
@@ -266,7 +264,6 @@ UNIT_TEST(test_many_threads)
             assert_int_equal(pthread_join(threads[t], &bad), 0);
             assert_null(bad);
         }
-        signing_key_free(key);
     }
 }
 
@@ -276,7 +273,7 @@ UNIT_TEST(test_cost)
     enum { ROUNDS = 200 };
     const uint8_t data[300] = {0};
     for (unsigned i = 0; i <= SAMPLE_RSASHA512; i++) {
-        struct signing_key *key = sample_key_new(i);
+        CLEANUP(signing_key_free_of) struct signing_key *key = sample_key_new(i);
         double start = thread_cpu_us();
         for (unsigned n = 0; n < (key->algorithm < 13 ? 10 : ROUNDS); n++) {
             uint8_t signature[SIGNING_KEY_SIGNATURE_MAX];
@@ -286,6 +283,5 @@ UNIT_TEST(test_cost)
         }
         print_message("algorithm %u, %u bytes: %.1f us\n", key->algorithm, key->rdata_len,
                       (thread_cpu_us() - start) / (key->algorithm < 13 ? 10 : ROUNDS));
-        signing_key_free(key);
     }
 }

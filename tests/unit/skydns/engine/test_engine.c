@@ -377,8 +377,7 @@ UNIT_TEST_ON(external_outcomes, struct fixture *f)
     enum { SCHEMAS = 2 };
     static const struct {
         enum external_outcome outcome;
-        const char *target, *address;
-        const char *want[SCHEMAS];
+        const char *target, *address, *want[SCHEMAS];
     } rows[] = {
         {EXTERNAL_NOT_ASKED,
          NULL,

@@ -9,6 +9,8 @@
 #include "tests/support/from_text.h"
 #include "tests/support/unit_test.h"
 
+CLEANUP_POINTER(namespace_rate_free, struct namespace_rate)
+
 enum { SECOND_US = 1000 * 1000, START_US = 100 * SECOND_US };
 
 static struct client_space namespace_rate_space(const char *label)
@@ -45,7 +47,7 @@ static unsigned namespace_rate_ask(struct namespace_rate *limit, const struct cl
 UNIT_TEST(test_one_burst_for_all)
 {
     static const struct rate rate = {100, 64};
-    struct namespace_rate *limit = namespace_rate_new();
+    CLEANUP(namespace_rate_free_of) struct namespace_rate *limit = namespace_rate_new();
     const struct client_space a = namespace_rate_space("a"), b = namespace_rate_space("b");
     const struct ip first = ip_from("10.1.0.1"), second = ip_from("10.1.0.2"),
                     third = ip_from("fd00::1"), other = ip_from("10.2.0.1");
@@ -61,7 +63,6 @@ UNIT_TEST(test_one_burst_for_all)
     /* Everything is there again once it is paid for. */
     assert_int_equal(namespace_rate_left(limit, &a, &first, &rate, START_US + SECOND_US), 32);
     assert_int_equal(namespace_rate_ask(limit, &a, &second, &rate, START_US + SECOND_US, 100), 32);
-    namespace_rate_free(limit);
 }
 
 /* One client alone gets the whole rate, and any number of them no more than it, whatever it is. */
@@ -72,7 +73,7 @@ UNIT_TEST(test_the_rate_is_exact)
     enum { SECONDS = 5 };
     for (size_t i = 0; i < sizeof(rates) / sizeof(rates[0]); i++) {
         for (unsigned clients = 1; clients <= 7; clients += 3) {
-            struct namespace_rate *limit = namespace_rate_new();
+            CLEANUP(namespace_rate_free_of) struct namespace_rate *limit = namespace_rate_new();
             const struct client_space space = namespace_rate_space("flood");
             const struct rate *rate = &rates[i];
             uint64_t passed = 0;
@@ -91,7 +92,6 @@ UNIT_TEST(test_the_rate_is_exact)
                         "%u/%u, %u clients: %llu passed, expected %llu to %llu", rate->per_s,
                         rate->burst, clients, (unsigned long long)passed, (unsigned long long)least,
                         (unsigned long long)most);
-            namespace_rate_free(limit);
         }
     }
 }
@@ -108,7 +108,7 @@ static void namespace_rate_check_turns(const struct rate *rate, const struct tur
                                        size_t group_count)
 {
     enum { CLIENTS = 128, WARM_S = 5, SECONDS = 20, STEPS = 20000 };
-    struct namespace_rate *limit = namespace_rate_new();
+    CLEANUP(namespace_rate_free_of) struct namespace_rate *limit = namespace_rate_new();
     const struct client_space space = namespace_rate_space("team-a");
     static unsigned passed[CLIENTS];
     static double owed[CLIENTS];
@@ -141,7 +141,6 @@ static void namespace_rate_check_turns(const struct rate *rate, const struct tur
                         groups[g].least, groups[g].most);
         }
     }
-    namespace_rate_free(limit);
 }
 
 /* A client that wants less than an even share loses nothing to a flood. */
@@ -178,14 +177,13 @@ UNIT_TEST(test_nobody_is_limited_within_the_rate)
 UNIT_TEST(test_another_rate)
 {
     static const struct rate slow = {1, 1000000}, fast = {1000, 4};
-    struct namespace_rate *limit = namespace_rate_new();
+    CLEANUP(namespace_rate_free_of) struct namespace_rate *limit = namespace_rate_new();
     const struct client_space space = namespace_rate_space("a");
     const struct ip first = ip_from("10.1.0.1"), second = ip_from("10.1.0.2");
     assert_int_equal(namespace_rate_ask(limit, &space, &first, &slow, START_US, 1000000), 500000);
     /* Days ahead by the old rate, four queries by the new one. */
     assert_int_equal(namespace_rate_ask(limit, &space, &second, &fast, START_US, 4), 0);
     assert_int_equal(namespace_rate_ask(limit, &space, &second, &fast, START_US, 4), 0);
-    namespace_rate_free(limit);
 }
 
 /* A client that was full days ago has no part left of that, whatever its clock said then. */
@@ -211,7 +209,7 @@ UNIT_TEST(test_waits)
 {
     static const struct rate rates[] = {{1, 1}, {10, 10}, {1000, 1000}, {100000, 10}};
     for (size_t i = 0; i < sizeof(rates) / sizeof(rates[0]); i++) {
-        struct namespace_rate *limit = namespace_rate_new();
+        CLEANUP(namespace_rate_free_of) struct namespace_rate *limit = namespace_rate_new();
         const struct client_space space = namespace_rate_space("a");
         const struct ip ip = ip_from("10.1.0.1");
         int64_t now_us = START_US, wait_us = 0;
@@ -225,7 +223,6 @@ UNIT_TEST(test_waits)
         }
         assert_in_range(tries, 1, 32);
         assert_true(now_us - START_US <= 2 * SECOND_US / rates[i].per_s + 10);
-        namespace_rate_free(limit);
     }
 }
 
@@ -255,7 +252,7 @@ static void *namespace_rate_run(void *data)
 UNIT_TEST(test_threads)
 {
     _Atomic unsigned passed = 0;
-    struct namespace_rate *limit = namespace_rate_new();
+    CLEANUP(namespace_rate_free_of) struct namespace_rate *limit = namespace_rate_new();
     struct namespace_crowd crowds[THREADS];
     pthread_t threads[THREADS];
     for (unsigned i = 0; i < THREADS; i++) {
@@ -269,7 +266,6 @@ UNIT_TEST(test_threads)
     /* A third each at most if they run at the same time, a half and a quarter if one after the
      * other; a query more for each thread that came at the same moment. */
     assert_in_range(passed, 40000, 45000 + THREADS);
-    namespace_rate_free(limit);
 }
 
 /* A cluster's namespaces have places: few have lost theirs, and with it what they owe. */
@@ -277,7 +273,7 @@ UNIT_TEST(test_places_for_all_namespaces)
 {
     enum { SPACES = 10000 };
     static const struct rate rate = {1, 2};
-    struct namespace_rate *limit = namespace_rate_new();
+    CLEANUP(namespace_rate_free_of) struct namespace_rate *limit = namespace_rate_new();
     unsigned lost = 0;
     char label[32];
     for (unsigned pass = 0; pass < 2; pass++) {
@@ -295,5 +291,4 @@ UNIT_TEST(test_places_for_all_namespaces)
     }
     print_message("%u of %u namespaces have lost their places\n", lost, SPACES);
     assert_true(lost < SPACES / 10);
-    namespace_rate_free(limit);
 }

@@ -7,6 +7,8 @@
 #include "tests/support/unit_test.h"
 #include "tests/unit/skydns/external/cache_bed.h"
 
+CLEANUP_POINTER(cache_unref, struct cache)
+
 static const struct cache_limits day = {.ttl_max_s = 3600, .stale_ms = 24 * 3600 * 1000};
 static const struct cache_limits strict = {.ttl_max_s = 3600};
 static uint8_t records[65535];
@@ -46,7 +48,7 @@ UNIT_TESTS_ONCE(hash_seed, NULL)
 /* Only the same name, type, class, DO, CD and nameservers find it. */
 UNIT_TEST(test_key)
 {
-    struct cache *cache = cache_new(10);
+    CLEANUP(cache_unref_of) struct cache *cache = cache_new(10);
     struct cache_key key = others_key("a.test. A"), other;
     assert_int_equal(bed_put(cache, &key, 7, 1, 60, 0), CACHE_HIT);
     assert_int_equal(cache_check(cache, &key, &strict, 0).state, CACHE_FRESH);
@@ -64,13 +66,12 @@ UNIT_TEST(test_key)
     other = key;
     other.zone_serial = 2;
     assert_int_equal(cache_check(cache, &other, &strict, 0).state, CACHE_MISS);
-    cache_unref(cache);
 }
 
 UNIT_TEST(test_names)
 {
     enum { LABELS = 127 };
-    struct cache *cache = cache_new(1000);
+    CLEANUP(cache_unref_of) struct cache *cache = cache_new(1000);
     for (unsigned round = 0; round < 2; round++) { /* every length of a name, then all again */
         for (unsigned labels = 1; labels <= LABELS; labels++) {
             struct cache_key key = others_key(". A");
@@ -89,12 +90,11 @@ UNIT_TEST(test_names)
             assert_int_equal(version, labels);
         }
     }
-    cache_unref(cache);
 }
 
 UNIT_TEST(test_times)
 {
-    struct cache *cache = cache_new(10);
+    CLEANUP(cache_unref_of) struct cache *cache = cache_new(10);
     const int64_t then = 1000000;
     struct cache_key key = others_key("a.test. A");
     external_cache_put(cache, "a.test. A",
@@ -118,13 +118,12 @@ UNIT_TEST(test_times)
     assert_int_equal(cache_check(cache, &key, &strict, then + 20000).state, CACHE_MISS);
     /* A clock that stands, or another thread's older time. */
     assert_int_equal(cache_check(cache, &key, &strict, then - 5).cached_s, 0);
-    cache_unref(cache);
 }
 
 /* The current limit counts, not that of when the response was cached. */
 UNIT_TEST(test_shorter_limit)
 {
-    struct cache *cache = cache_new(10);
+    CLEANUP(cache_unref_of) struct cache *cache = cache_new(10);
     struct cache_key key = others_key("a.test. A");
     const struct cache_limits ten = {.ttl_max_s = 10};
     external_cache_put(cache, "a.test. A", "NOERROR qr\n? a.test. IN A\n= a.test. 60 A 10.0.0.1",
@@ -136,12 +135,11 @@ UNIT_TEST(test_shorter_limit)
     assert_int_equal(cache_check(cache, &key, &ten, 9999).state, CACHE_FRESH);
     assert_int_equal(cache_check(cache, &key, &ten, 10000).state, CACHE_MISS);
     assert_int_equal(cache_check(cache, &key, &strict, 10000).state, CACHE_FRESH);
-    cache_unref(cache);
 }
 
 UNIT_TEST(test_denial)
 {
-    struct cache *cache = cache_new(10);
+    CLEANUP(cache_unref_of) struct cache *cache = cache_new(10);
     external_cache_put(cache, "a.test. A",
                        "NXDOMAIN qr\n? a.test. IN A\n"
                        "! test. 900 SOA ns.test. admin.test. 1 2 3 4 300",
@@ -154,12 +152,11 @@ UNIT_TEST(test_denial)
     assert_int_equal(cache_check(cache, &key, &day, 0).rcode, DNS_RCODE_NXDOMAIN);
     assert_int_equal(cache_check(cache, &key, &strict, 299999).state, CACHE_FRESH);
     assert_int_equal(cache_check(cache, &key, &strict, 300000).state, CACHE_MISS);
-    cache_unref(cache);
 }
 
 UNIT_TEST(test_stale)
 {
-    struct cache *cache = cache_new(10);
+    CLEANUP(cache_unref_of) struct cache *cache = cache_new(10);
     struct cache_key key = others_key("a.test. A");
     const struct cache_limits limits = {.ttl_max_s = 3600, .stale_ms = 5000};
     external_cache_put(cache, "a.test. A",
@@ -181,14 +178,13 @@ UNIT_TEST(test_stale)
     cache_fail(cache, &key, CACHE_PLAIN, 24500);
     assert_int_equal(cache_check(cache, &key, &limits, 25000).state, CACHE_FAILED);
     assert_int_equal(cache_check(cache, &key, &strict, 24600).state, CACHE_FAILED);
-    cache_unref(cache);
 }
 
 /* 1 s, doubled up to 30 s; from the beginning after a reply, or after a while without questions. */
 UNIT_TEST(test_failures)
 {
     static const int64_t waits_ms[] = {1000, 2000, 4000, 8000, 16000, 30000, 30000};
-    struct cache *cache = cache_new(10);
+    CLEANUP(cache_unref_of) struct cache *cache = cache_new(10);
     struct cache_key key = others_key("a.test. A");
     int64_t now_ms = 5000;
     for (size_t i = 0; i < ARRAY_LEN(waits_ms); i++) {
@@ -211,7 +207,6 @@ UNIT_TEST(test_failures)
     cache_fail(cache, &key, CACHE_PLAIN, now_ms);
     assert_true(cache_check(cache, &key, &day, now_ms + 999).is_failing);
     assert_false(cache_check(cache, &key, &day, now_ms + 1000).is_failing);
-    cache_unref(cache);
 }
 
 static struct cache_key key_in(uint32_t zone_serial, unsigned number)
@@ -246,7 +241,7 @@ static enum cache_state cache_state_of(struct cache *cache, uint32_t zone_serial
 UNIT_TEST(test_a_revived_zone)
 {
     enum { ZONE = 7, OTHER = 8, STRANGER = ZONE + 256 };
-    struct cache *cache = cache_new(10);
+    CLEANUP(cache_unref_of) struct cache *cache = cache_new(10);
     const struct cache_key key = key_in(ZONE, 0);
     int64_t failed_ms = fail_often(cache, ZONE, 1);
     (void)fail_often(cache, OTHER, 1);
@@ -262,7 +257,6 @@ UNIT_TEST(test_a_revived_zone)
     assert_int_equal(cache_state_of(cache, ZONE, 0, failed_ms + 2500), CACHE_MISS);
     cache_fail(cache, &key, CACHE_PLAIN, failed_ms + 2500);
     assert_int_equal(cache_state_of(cache, ZONE, 0, failed_ms + 4499), CACHE_FAILED);
-    cache_unref(cache);
 }
 
 /* A good reply says that the zone recovered, if two names had failed; not if one had, of whatever
@@ -270,7 +264,7 @@ UNIT_TEST(test_a_revived_zone)
 UNIT_TEST(test_a_good_reply_after_failures)
 {
     enum { ONE = 7, TWO = 8 };
-    struct cache *cache = cache_new(20);
+    CLEANUP(cache_unref_of) struct cache *cache = cache_new(20);
     struct cache_key aaaa = key_in(ONE, 0);
     int64_t failed_ms = fail_often(cache, ONE, 1);
     aaaa.type = DNS_TYPE_AAAA;
@@ -289,7 +283,6 @@ UNIT_TEST(test_a_good_reply_after_failures)
     cache_fail(cache, &key, CACHE_PLAIN, failed_ms + 2000);
     cache_zone_answered(cache, TWO, failed_ms + 2001);
     assert_int_equal(cache_state_of(cache, TWO, 0, failed_ms + 3999), CACHE_FAILED);
-    cache_unref(cache);
 }
 
 /* One question a second is asked, by whichever threads, while all of a zone fails; none while only
@@ -297,7 +290,7 @@ UNIT_TEST(test_a_good_reply_after_failures)
 UNIT_TEST(test_trials)
 {
     enum { FEW = 7, ALL = 8, NAMES = 4 };
-    struct cache *cache = cache_new(50);
+    CLEANUP(cache_unref_of) struct cache *cache = cache_new(50);
     struct cache_hit hit;
     int64_t now_ms = fail_often(cache, FEW, NAMES - 1);
     (void)fail_often(cache, ALL, NAMES);
@@ -330,13 +323,12 @@ UNIT_TEST(test_trials)
     for (unsigned number = 0; number < NAMES; number++) {
         assert_int_equal(cache_state_of(cache, ALL, number, now_ms + 10), CACHE_MISS);
     }
-    cache_unref(cache);
 }
 
 /* The third hit, this one included, with under a tenth and at least a second left: once. */
 UNIT_TEST(test_refresh)
 {
-    struct cache *cache = cache_new(10);
+    CLEANUP(cache_unref_of) struct cache *cache = cache_new(10);
     struct cache_key key = others_key("a.test. A");
     struct cache_hit hit;
     bed_put(cache, &key, 1, 1, 100, 0);
@@ -361,7 +353,6 @@ UNIT_TEST(test_refresh)
     assert_false(cache_check(cache, &key, &day, 195000).wants_refresh);
     assert_true(cache_check(cache, &key, &day, 195000).wants_refresh);
     assert_false(cache_check(cache, &key, &day, 200000).wants_refresh);
-    cache_unref(cache);
 }
 
 /* Exactly so many; a reply in place of an older one evicts nothing. */
@@ -369,7 +360,7 @@ UNIT_TEST(test_entries)
 {
     static const size_t sizes[] = {1, 2, 3, 17, 1000};
     for (size_t i = 0; i < ARRAY_LEN(sizes); i++) {
-        struct cache *cache = cache_new(sizes[i]);
+        CLEANUP(cache_unref_of) struct cache *cache = cache_new(sizes[i]);
         for (unsigned k = 0; k < 2 * sizes[i]; k++) {
             struct cache_key key = bed_key(k % (unsigned)sizes[i]);
             assert_int_equal(bed_put(cache, &key, k, 1, 60, 0), CACHE_HIT);
@@ -385,7 +376,6 @@ UNIT_TEST(test_entries)
         assert_int_equal(figures.entries, sizes[i]);
         assert_int_equal(figures.evictions, 1);
         assert_int_equal(cache_check(cache, &one_more, &day, 0).state, CACHE_FRESH);
-        cache_unref(cache);
     }
 }
 
@@ -405,7 +395,7 @@ static unsigned count_cached(struct cache *cache, unsigned from, unsigned to)
 UNIT_TEST(test_index)
 {
     enum { ENTRIES = 4000, NAMES = 12000 };
-    struct cache *cache = cache_new(ENTRIES);
+    CLEANUP(cache_unref_of) struct cache *cache = cache_new(ENTRIES);
     for (unsigned i = 0; i < NAMES; i++) {
         struct cache_key key = bed_key(i);
         bed_put(cache, &key, i, 1, 60, 0);
@@ -413,14 +403,13 @@ UNIT_TEST(test_index)
     }
     assert_int_equal(cache_figures(cache).entries, ENTRIES);
     assert_int_equal(count_cached(cache, 0, NAMES), ENTRIES);
-    cache_unref(cache);
 }
 
 /* Names that are asked for stay while ten times as many as fit go through. */
 UNIT_TEST(test_scan)
 {
     enum { ENTRIES = 1000, POPULAR = 500, SCAN = 10000 };
-    struct cache *cache = cache_new(ENTRIES);
+    CLEANUP(cache_unref_of) struct cache *cache = cache_new(ENTRIES);
     for (unsigned i = 0; i < POPULAR; i++) {
         struct cache_key key = bed_key(i);
         bed_put(cache, &key, i, 1, 60, 0);
@@ -431,14 +420,13 @@ UNIT_TEST(test_scan)
         bed_put(cache, &scan, 1, 1, 60, 0);
     }
     assert_int_equal(count_cached(cache, 0, POPULAR), POPULAR);
-    cache_unref(cache);
 }
 
 /* Long replies push out each other, and short ones only up to their share of the memory. */
 UNIT_TEST(test_large)
 {
     enum { ENTRIES = 1000, SHORT = 900, LONG = 500, ADDRESSES = 1000 };
-    struct cache *cache = cache_new(ENTRIES);
+    CLEANUP(cache_unref_of) struct cache *cache = cache_new(ENTRIES);
     for (unsigned i = 0; i < SHORT; i++) {
         struct cache_key key = bed_key(i);
         bed_put(cache, &key, i, 28, 60, 0); /* three quarters of an entry's share */
@@ -457,7 +445,6 @@ UNIT_TEST(test_large)
         bed_put(cache, &key, i, 28, 60, 0);
     }
     assert_in_range(cache_figures(cache).entries, ENTRIES - 1, ENTRIES);
-    cache_unref(cache);
 }
 
 /* A reply longer than the share of long ones. */
@@ -482,7 +469,7 @@ UNIT_TEST(test_too_large)
 UNIT_TEST(test_many_failures)
 {
     enum { ENTRIES = 100, FAILURES = 10000 };
-    struct cache *cache = cache_new(ENTRIES);
+    CLEANUP(cache_unref_of) struct cache *cache = cache_new(ENTRIES);
     for (unsigned i = 0; i < ENTRIES; i++) {
         struct cache_key key = bed_key(i);
         bed_put(cache, &key, i, 50, 60, 0);
@@ -495,12 +482,11 @@ UNIT_TEST(test_many_failures)
     assert_int_equal(count_cached(cache, 0, ENTRIES), ENTRIES);
     assert_int_equal(cache_figures(cache).evictions, 0);
     assert_in_range(cache_figures(cache).bytes, 1, ENTRIES * 1200 + 16 * 512);
-    cache_unref(cache);
 }
 
 UNIT_TEST(test_room)
 {
-    struct cache *cache = cache_new(10);
+    CLEANUP(cache_unref_of) struct cache *cache = cache_new(10);
     struct cache_key key = others_key("a.test. A");
     external_cache_put(cache, "a.test. A",
                        "NOERROR qr\n? a.test. IN A\n= a.test. 60 CNAME b.test.\n"
@@ -521,7 +507,6 @@ UNIT_TEST(test_room)
         assert_int_equal(hit.len, whole.len);
         test_free(exact);
     }
-    cache_unref(cache);
 }
 
 static size_t resident_bytes(void)
@@ -552,7 +537,7 @@ UNIT_TEST(test_memory)
     enum { ENTRIES = 10000, MIB = 1 << 20 };
     static const unsigned lengths[] = {1, 5, 50, 50, 50, 50, 50, 50, 50, 300, 2000};
     size_t before = resident_bytes();
-    struct cache *cache = cache_new(ENTRIES);
+    CLEANUP(cache_unref_of) struct cache *cache = cache_new(ENTRIES);
     assert_more_resident(before, 0, MIB);
     for (unsigned i = 0; i < 2 * ENTRIES; i++) {
         struct cache_key key = bed_key(i);
@@ -563,19 +548,17 @@ UNIT_TEST(test_memory)
     }
     assert_in_range(cache_figures(cache).bytes, ENTRIES * 1000, ENTRIES * 1200);
     assert_more_resident(before, ENTRIES * 1000, ENTRIES * 1200 + MIB / 2);
-    cache_unref(cache);
 }
 
 UNIT_TEST(test_look_ahead)
 {
-    struct cache *cache = cache_new(10);
+    CLEANUP(cache_unref_of) struct cache *cache = cache_new(10);
     struct cache_key key = bed_key(1), other = bed_key(2);
     bed_put(cache, &key, 1, 1, 60, 0);
     cache_look_ahead(cache, &key);
     cache_look_ahead(cache, &other);
     assert_int_equal(cache_check(cache, &key, &day, 0).state, CACHE_FRESH);
     cache_unref(cache_ref(NULL));
-    cache_unref(cache);
 }
 
 static uint64_t flush_all(struct cache *cache, const char *name, bool is_zone, unsigned *ret_steps)
@@ -606,7 +589,7 @@ UNIT_TEST(test_flush)
                 {"test.org.", true, 1, "xxxxx.xx"}};
     unsigned steps;
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-        struct cache *cache = cache_new(10);
+        CLEANUP(cache_unref_of) struct cache *cache = cache_new(10);
         for (size_t k = 0; k < ARRAY_LEN(questions); k++) {
             const struct cache_key key = others_key(questions[k]);
             assert_int_equal(bed_put(cache, &key, 7, 1, 60, 0), CACHE_HIT);
@@ -618,14 +601,13 @@ UNIT_TEST(test_flush)
                              rows[i].left[k] == 'x' ? CACHE_FRESH : CACHE_MISS);
         }
         assert_int_equal(cache_figures(cache).entries, ARRAY_LEN(questions) - rows[i].dropped);
-        cache_unref(cache);
     }
 }
 
 /* A failure goes, too, and is no response. */
 UNIT_TEST(test_flush_a_failure)
 {
-    struct cache *cache = cache_new(10);
+    CLEANUP(cache_unref_of) struct cache *cache = cache_new(10);
     const struct cache_key key = others_key("a.test. A");
     unsigned steps;
     cache_fail(cache, &key, CACHE_PLAIN, 0);
@@ -634,14 +616,13 @@ UNIT_TEST(test_flush_a_failure)
     assert_int_equal(flush_all(cache, "a.test.", false, &steps), 0);
     assert_int_equal(cache_check(cache, &key, &strict, 1).state, CACHE_MISS);
     assert_false(cache_is_failing(cache, &key, CACHE_WITHOUT_RD, 1));
-    cache_unref(cache);
 }
 
 /* Each portion is bounded. A removal moves entries in the index: none is passed over. */
 UNIT_TEST(test_flush_many)
 {
     enum { ENTRIES = 20000 };
-    struct cache *cache = cache_new(ENTRIES);
+    CLEANUP(cache_unref_of) struct cache *cache = cache_new(ENTRIES);
     char question[32];
     unsigned steps;
     for (unsigned i = 0; i < ENTRIES; i++) {
@@ -656,5 +637,4 @@ UNIT_TEST(test_flush_many)
     assert_int_equal(flush_all(cache, ".", true, &steps), ENTRIES / 2);
     assert_int_equal(cache_figures(cache).entries, 0);
     assert_int_equal(cache_figures(cache).bytes, 0);
-    cache_unref(cache);
 }

@@ -85,8 +85,7 @@ UNIT_TEST(test_lines)
 UNIT_TEST(test_bad_lines)
 {
     static const struct {
-        const char *line;
-        const char *why;
+        const char *line, *why;
     } rows[] = {
         {"10.0.0 a.test", "expected an address first"},
         {"a.test 10.0.0.1", "expected an address first"},

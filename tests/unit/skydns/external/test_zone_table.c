@@ -3,6 +3,8 @@
 #include "tests/support/from_text.h"
 #include "tests/support/unit_test.h"
 
+CLEANUP_POINTER(zone_table_unref, struct zone_table)
+
 static struct forward_zone zone_at(const char *name, const char *server)
 {
     struct forward_zone zone = {.name = dname_from(name)};
@@ -30,8 +32,7 @@ static uint32_t zone_table_serial(const struct zone_table *table, const char *na
 UNIT_TEST(test_the_longest_zone)
 {
     static const struct {
-        const char *name;
-        const char *zone;
+        const char *name, *zone;
     } rows[] = {
         {"acme.local.", "acme.local."},
         {"www.acme.local.", "acme.local."},
@@ -54,6 +55,7 @@ UNIT_TEST(test_the_longest_zone)
         zone_at("acme.local", "10.0.0.1:53"),    zone_at(".", "192.0.2.1:53"),
         zone_at("10.in-addr.arpa", ""),          zone_at("c.d.e.f.deep.example", ""),
     };
+    CLEANUP(zone_table_unref_of)
     struct zone_table *table = zone_table_new(zones, ARRAY_LEN(zones), NULL);
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         assert_that(strcmp(zone_table_found(table, rows[i].name), rows[i].zone) == 0, "%s is in %s",
@@ -64,15 +66,13 @@ UNIT_TEST(test_the_longest_zone)
     assert_int_equal(count, ARRAY_LEN(zones));
     assert_false(zone_is_stub(&items[0]));
     assert_int_equal(addr_port(&items[0].servers[0].address), 53);
-    zone_table_unref(table);
 }
 
 /* RFC 4035 section 3.1.4.1: the parent has the DS, and only that. */
 UNIT_TEST(test_ds)
 {
     static const struct {
-        const char *name;
-        const char *zone;
+        const char *name, *zone;
     } rows[] = {
         {"acme.local.", "."},
         {"eu.acme.local.", "acme.local."},
@@ -83,6 +83,7 @@ UNIT_TEST(test_ds)
     };
     const struct forward_zone zones[] = {zone_at("acme.local", "10.0.0.1:53"),
                                          zone_at("eu.acme.local", "10.0.0.2:53")};
+    CLEANUP(zone_table_unref_of)
     struct zone_table *table = zone_table_new(zones, ARRAY_LEN(zones), NULL);
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         const struct dname name = dname_from(rows[i].name);
@@ -92,7 +93,6 @@ UNIT_TEST(test_ds)
         assert_ptr_equal(zone_table_find_for(table, &name, DNS_TYPE_DNSKEY),
                          zone_table_find(table, &name));
     }
-    zone_table_unref(table);
 }
 
 UNIT_TEST(test_without_stub_zones)
@@ -128,12 +128,11 @@ UNIT_TEST(test_origins)
         while (zones[first].origin != ZONE_FROM_DOCUMENT) {
             first++;
         }
-        struct zone_table *table = zone_table_new(zones, 3, NULL);
+        CLEANUP(zone_table_unref_of) struct zone_table *table = zone_table_new(zones, 3, NULL);
         struct dname name = dname_from("a.test");
         const struct forward_zone *zone = zone_table_find(table, &name);
         assert_int_equal(zone->origin, ZONE_FROM_DOCUMENT);
         assert_true(nameserver_equal(&zone->servers[0], &zones[first].servers[0]));
-        zone_table_unref(table);
     }
 }
 
@@ -149,6 +148,7 @@ UNIT_TEST(test_serials)
     struct zone_table *a = zone_table_new(first, ARRAY_LEN(first), NULL);
     struct zone_table *b = zone_table_new(second, ARRAY_LEN(second), a);
     struct zone_table *c = zone_table_new(first, ARRAY_LEN(first), b);
+    CLEANUP(zone_table_unref_of)
     struct zone_table *renewed = zone_table_new(first, ARRAY_LEN(first), NULL);
     uint32_t newest = zone_table_serial(c, "b.test");
     assert_int_equal(zone_table_serial(a, "."), zone_table_serial(b, "."));
@@ -163,7 +163,6 @@ UNIT_TEST(test_serials)
     zone_table_unref(a);
     zone_table_unref(b);
     zone_table_unref(c);
-    zone_table_unref(renewed);
 }
 
 /* Each is found among as many as there may be; further ones are left out. */

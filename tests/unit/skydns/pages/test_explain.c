@@ -74,8 +74,7 @@ UNIT_FIXTURE(struct pages_bed, explain_set_up, bed_stop)
 UNIT_TEST(test_rules)
 {
     static const struct {
-        const char *name, *type;
-        const char *key;
+        const char *name, *type, *key;
         enum explain_rule rule;
     } rows[] = {
         {"X.Cluster.Local", "A", "local/cluster/x/a", EXPLAIN_GAVE},

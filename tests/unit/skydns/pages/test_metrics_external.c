@@ -12,7 +12,7 @@ static void external_configure(struct fixture *f, struct engine_config *config)
 {
     const struct forward_zone zones[] = {
         {.name = {.len = 1}, .server_count = 1, .servers = {{.address = f->upstream_address}}},
-        {.name = name_of("acme.test."),
+        {.name = dname_from("acme.test."),
          .server_count = 1,
          .servers = {{.address = f->upstream_address}}},
     };

@@ -3,6 +3,8 @@
 
 #include "tests/support/unit_test.h"
 
+CLEANUP_POINTER(namespace_figures_free, struct namespace_figures)
+
 static unsigned put_queries(struct namespace_figures *namespaces, const char *label,
                             uint32_t queries)
 {
@@ -33,6 +35,7 @@ static void expect_answered(const struct namespace_figures *namespaces, unsigned
 /* Fewer namespaces than labels: each has its own at once, whatever it sends. */
 UNIT_TEST(test_all_have_labels)
 {
+    CLEANUP(namespace_figures_free_of)
     struct namespace_figures *namespaces = namespace_figures_new(3);
     const unsigned a = put_queries(namespaces, "a", 1000), b = put_queries(namespaces, "b", 1);
     (void)put_queries(namespaces, "", 5);
@@ -41,13 +44,13 @@ UNIT_TEST(test_all_have_labels)
     expect_answered(namespaces, a, 1000, true);
     expect_answered(namespaces, b, 1, true);
     expect_answered(namespaces, 0, 5, false);
-    namespace_figures_free(namespaces);
 }
 
 /* The busiest of a round come first, the others are counted without a namespace and stay there; a
  * label stays when its namespace is silent for hours, and its counts do. */
 UNIT_TEST(test_labels_stay)
 {
+    CLEANUP(namespace_figures_free_of)
     struct namespace_figures *namespaces = namespace_figures_new(2);
     unsigned a = put_queries(namespaces, "a", 50), b = put_queries(namespaces, "b", 200);
     const unsigned c = put_queries(namespaces, "c", 100);
@@ -71,12 +74,12 @@ UNIT_TEST(test_labels_stay)
     namespace_figures_settle(namespaces, 1);
     expect_answered(namespaces, b, 201, true);
     expect_answered(namespaces, a, 0, false);
-    namespace_figures_free(namespaces);
 }
 
 /* With more namespaces than labels, the second half waits for those that send something. */
 UNIT_TEST(test_the_busy_ones_find_labels_left)
 {
+    CLEANUP(namespace_figures_free_of)
     struct namespace_figures *namespaces = namespace_figures_new(10);
     char label[16];
     (void)put_queries(namespaces, "busy", 1000);
@@ -88,12 +91,12 @@ UNIT_TEST(test_the_busy_ones_find_labels_left)
     const unsigned late = put_queries(namespaces, "late", 500);
     namespace_figures_settle(namespaces, 100);
     expect_answered(namespaces, late, 500, true);
-    namespace_figures_free(namespaces);
 }
 
 /* The first queries of a process do not say who is busy: labels of the second half wait. */
 UNIT_TEST(test_labels_wait_for_evidence)
 {
+    CLEANUP(namespace_figures_free_of)
     struct namespace_figures *namespaces = namespace_figures_new(10);
     char label[16];
     for (unsigned i = 0; i < 50; i++) {
@@ -104,22 +107,22 @@ UNIT_TEST(test_labels_wait_for_evidence)
     const unsigned flood = put_queries(namespaces, "flood", 1000);
     namespace_figures_settle(namespaces, 100);
     expect_answered(namespaces, flood, 1000, true);
-    namespace_figures_free(namespaces);
 }
 
 UNIT_TEST(test_no_labels)
 {
+    CLEANUP(namespace_figures_free_of)
     struct namespace_figures *namespaces = namespace_figures_new(0);
     const unsigned a = put_queries(namespaces, "a", 5);
     namespace_figures_settle(namespaces, 1);
     expect_answered(namespaces, a, 0, false);
     expect_answered(namespaces, 0, 5, false);
-    namespace_figures_free(namespaces);
 }
 
 /* More namespaces than there is room for count without one; rooms are used again. */
 UNIT_TEST(test_room)
 {
+    CLEANUP(namespace_figures_free_of)
     struct namespace_figures *namespaces = namespace_figures_new(1);
     char label[16];
     for (unsigned i = 1; i < BUSY_GROUPS_MAX; i++) {
@@ -130,5 +133,4 @@ UNIT_TEST(test_room)
     namespace_figures_settle(namespaces, BUSY_GROUPS_MAX);
     namespace_figures_turn(namespaces, 0);
     assert_in_range(put_queries(namespaces, "too-many", 1), 1, BUSY_GROUPS_MAX - 1);
-    namespace_figures_free(namespaces);
 }

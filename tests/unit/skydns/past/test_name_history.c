@@ -12,6 +12,8 @@
 #include "tests/support/h2_bytes.h"
 #include "tests/support/unit_test.h"
 
+CLEANUP_POINTER(name_history_free, struct name_history)
+
 enum { CALL_TIMEOUT_MS = 60000, MESSAGE_MAX = 4096 };
 
 /* etcd is at NOW, the history is read from FROM; one key was changed last at OLD. */
@@ -256,7 +258,7 @@ static void run_until_done(void)
 /* A name that came and went is told, however late etcd is. */
 UNIT_TEST(test_late_etcd)
 {
-    struct name_history *history = start_history(true);
+    CLEANUP(name_history_free_of) struct name_history *history = start_history(true);
     loop_until(f.loop, is_probe_there, NULL);
     let_silence_pass();
     assert_false(f.is_done);
@@ -267,38 +269,34 @@ UNIT_TEST(test_late_etcd)
     change = change->older;
     assert_true(change && change->revision == MADE && !change->older);
     assert_int_equal(name_history_to(history), NOW);
-    name_history_free(history);
 }
 
 UNIT_TEST(test_compacted_probe)
 {
     f.probe = IS_COMPACTED;
-    struct name_history *history = start_history(true);
+    CLEANUP(name_history_free_of) struct name_history *history = start_history(true);
     loop_until(f.loop, is_probe_there, NULL);
     run_until_done();
     assert_int_equal(f.err.code, 0);
     assert_null(name_history_newest(history));
-    name_history_free(history);
 }
 
 UNIT_TEST(test_lost_probe)
 {
     f.probe = IS_LOST;
-    struct name_history *history = start_history(true);
+    CLEANUP(name_history_free_of) struct name_history *history = start_history(true);
     loop_until(f.loop, is_probe_there, NULL);
     run_until_done();
     assert_int_equal(f.err.code, ERR_UNAVAILABLE);
-    name_history_free(history);
 }
 
 /* Nothing there that a probe could watch: silence must do. */
 UNIT_TEST(test_no_key_at_all)
 {
-    struct name_history *history = start_history(false);
+    CLEANUP(name_history_free_of) struct name_history *history = start_history(false);
     loop_until(f.loop, is_history_done, NULL);
     assert_int_equal(f.err.code, 0);
     assert_int_equal(f.watches, OF_PROBE);
-    name_history_free(history);
 }
 
 /* Freed at any time. */

@@ -184,10 +184,9 @@ static void pin_change(struct fixture *f)
 
 static void check_pin(const struct pin *pin)
 {
-    struct buf text = pin_text_of(pin->store);
+    CLEANUP_BUF struct buf text = pin_text_of(pin->store);
     assert_int_equal(text.len, pin->text.len);
     assert_memory_equal(text.data, pin->text.data, text.len);
-    buf_fini(&text);
 }
 
 static void pin_unpin(struct fixture *f, struct pin *pin)

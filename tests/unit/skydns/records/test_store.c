@@ -5,6 +5,8 @@
 #include "tests/support/skydns/records.h"
 #include "tests/support/unit_test.h"
 
+CLEANUP_POINTER(store_writer_free, struct store_writer)
+
 static struct record records_store_record_of(const char *host)
 {
     struct record record;
@@ -111,7 +113,7 @@ UNIT_TEST(test_find)
         {"WEB.default.svc.cluster.local", false, NULL, 0, 0},
         {"example.com", false, NULL, 0, 0},
     };
-    struct store_writer *writer = example_writer();
+    CLEANUP(store_writer_free_of) struct store_writer *writer = example_writer();
     const struct store *store = store_commit(writer, 9);
     assert_int_equal(store_revision(store), 9);
     assert_int_equal(store_writer_count(writer), 6);
@@ -130,7 +132,6 @@ UNIT_TEST(test_find)
     assert_false(
         records_are_below(records_store_find(store, "c88f1059.web.default.svc.cluster.local")));
     assert_true(records_are_below(records_store_find(store, "db.default.svc.cluster.local")));
-    store_writer_free(writer);
 }
 
 struct seen {
@@ -155,7 +156,7 @@ static bool store_see_child(void *data, const struct store_node *child)
 
 UNIT_TEST(test_each)
 {
-    struct store_writer *writer = example_writer();
+    CLEANUP(store_writer_free_of) struct store_writer *writer = example_writer();
     const struct store *store = store_commit(writer, 9);
 
     struct seen all = {0}, below_port = {0}, two = {.stop_after = 2}, leaf = {0};
@@ -182,12 +183,11 @@ UNIT_TEST(test_each)
     assert_true(store_each_child(records_store_find(store, "1.0.0.10.in-addr.arpa"),
                                  store_see_child, &none));
     assert_int_equal(none.count, 0);
-    store_writer_free(writer);
 }
 
 UNIT_TEST(test_nodes_go_with_their_records)
 {
-    struct store_writer *writer = example_writer();
+    CLEANUP(store_writer_free_of) struct store_writer *writer = example_writer();
     (void)store_commit(writer, 9);
 
     store_del(writer, "db.default.svc.cluster.local"); /* stays as a parent */
@@ -212,13 +212,12 @@ UNIT_TEST(test_nodes_go_with_their_records)
     store = store_commit(writer, 12);
     assert_false(records_are_below(store_root(store)));
     assert_int_equal(store_writer_count(writer), 0);
-    store_writer_free(writer);
 }
 
 UNIT_TEST(test_same_content_is_the_same_version)
 {
     struct store_garbage *garbage;
-    struct store_writer *writer = example_writer();
+    CLEANUP(store_writer_free_of) struct store_writer *writer = example_writer();
     const struct store *first = store_commit(writer, 9);
 
     records_store_put(writer, "db.default.svc.cluster.local", "db.example.com.", 5);
@@ -238,7 +237,6 @@ UNIT_TEST(test_same_content_is_the_same_version)
         store_node_record(records_store_find(second, "db.default.svc.cluster.local"))->mod_revision,
         11);
     store_garbage_free(garbage);
-    store_writer_free(writer);
 }
 
 static void put_two(struct store_writer *writer)
@@ -250,7 +248,7 @@ static void put_two(struct store_writer *writer)
 UNIT_TEST(test_clear)
 {
     struct store_garbage *garbage;
-    struct store_writer *writer = example_writer();
+    CLEANUP(store_writer_free_of) struct store_writer *writer = example_writer();
     const struct store *first = store_commit(writer, 9);
     const struct store_record *kept =
         store_node_record(records_store_find(first, "1.0.0.10.in-addr.arpa"));
@@ -280,19 +278,17 @@ UNIT_TEST(test_clear)
 
     store_writer_clear(writer);
     assert_false(records_are_below(store_root(store_commit(writer, 12))));
-    store_writer_free(writer);
 }
 
 UNIT_TEST(test_first_commit_may_be_empty)
 {
     struct store_garbage *garbage;
-    struct store_writer *writer = store_writer_new();
+    CLEANUP(store_writer_free_of) struct store_writer *writer = store_writer_new();
     const struct store *store = store_writer_commit(writer, 3, &garbage);
     assert_null(garbage);
     assert_int_equal(store_revision(store), 3);
     assert_int_equal(store_visible_count(store_root(store)), 0);
     assert_null(records_store_find(store, "local"));
-    store_writer_free(writer);
 }
 
 UNIT_TEST(test_deepest_and_longest_names)
@@ -306,7 +302,7 @@ UNIT_TEST(test_deepest_and_longest_names)
     wide[63] = wide[127] = wide[191] = '.';
     wide[253] = '\0';
 
-    struct store_writer *writer = store_writer_new();
+    CLEANUP(store_writer_free_of) struct store_writer *writer = store_writer_new();
     records_store_put(writer, deep, "10.0.0.1", 2);
     records_store_put(writer, wide, "10.0.0.2", 3);
     const struct store *store = store_commit(writer, 4);
@@ -318,14 +314,13 @@ UNIT_TEST(test_deepest_and_longest_names)
     store_del(writer, deep);
     store_del(writer, wide);
     assert_false(records_are_below(store_root(store_commit(writer, 5))));
-    store_writer_free(writer);
 }
 
 UNIT_TEST(test_many_children)
 {
     enum { MANY = 20000 };
     char name[64];
-    struct store_writer *writer = store_writer_new();
+    CLEANUP(store_writer_free_of) struct store_writer *writer = store_writer_new();
     for (int i = 0; i < MANY; i++) {
         (void)snprintf(name, sizeof(name), "svc-%d.default.svc.cluster.local", i);
         records_store_put(writer, name, "10.0.0.1", i + 1);
@@ -337,7 +332,6 @@ UNIT_TEST(test_many_children)
         assert_int_equal(store_node_record(records_store_find(store, name))->mod_revision, i + 1);
     }
     assert_null(records_store_find(store, "svc-20000.default.svc.cluster.local"));
-    store_writer_free(writer);
 }
 
 static const struct store_record *only_record(struct store_writer *writer, struct record *record)
@@ -370,7 +364,7 @@ UNIT_TEST(test_hosts)
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         print_message("host `%s`\n", cases[i].host);
-        struct store_writer *writer = store_writer_new();
+        CLEANUP(store_writer_free_of) struct store_writer *writer = store_writer_new();
         struct record record = records_store_record_of(cases[i].host);
         const struct store_record *got = only_record(writer, &record);
         assert_int_equal(got->host, cases[i].kind);
@@ -386,7 +380,6 @@ UNIT_TEST(test_hosts)
             assert_string_equal(dname_to_text(&host, text), cases[i].want);
         }
         assert_string_equal(store_name_text(got), "key.test.");
-        store_writer_free(writer);
     }
 }
 
@@ -402,7 +395,7 @@ UNIT_TEST(test_record_fields)
     record.weight = 12;
     record.targetstrip = 13;
     record.mail = true;
-    struct store_writer *writer = store_writer_new();
+    CLEANUP(store_writer_free_of) struct store_writer *writer = store_writer_new();
     const struct store_record *got = only_record(writer, &record);
     assert_int_equal(got->mod_revision, 1);
     assert_int_equal(got->ttl_s, 4000000000);
@@ -413,7 +406,6 @@ UNIT_TEST(test_record_fields)
     assert_true(got->mail);
     assert_true(slice_equal(store_record_string(got, RECORD_TEXT), slice_str("some text")));
     assert_true(slice_equal(store_record_string(got, RECORD_GROUP), slice_str("g1")));
-    store_writer_free(writer);
 }
 
 /* A text with escapes is there as written and as bytes; whether two are equal is what was written.
@@ -428,7 +420,7 @@ UNIT_TEST(test_text_with_escapes)
         struct record record = records_store_record_of("10.0.0.1");
         record.text = slice_str(rows[i].text);
         record.group = slice_str("g1");
-        struct store_writer *writer = store_writer_new();
+        CLEANUP(store_writer_free_of) struct store_writer *writer = store_writer_new();
         struct dname name = dname_from("key.test");
         bool is_changed = false;
         const struct store_record *first = only_record(writer, &record);
@@ -443,7 +435,6 @@ UNIT_TEST(test_text_with_escapes)
         assert_true(
             slice_equal(store_record_text_bytes(copy), slice_of(rows[i].bytes, rows[i].len)));
         assert_true(slice_equal(store_record_string(copy, RECORD_GROUP), slice_str("g1")));
-        store_writer_free(writer);
     }
 }
 
@@ -470,7 +461,7 @@ UNIT_TEST(test_same_data)
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         print_message("%s\n", cases[i].name);
-        struct store_writer *writer = store_writer_new();
+        CLEANUP(store_writer_free_of) struct store_writer *writer = store_writer_new();
         store_put_value(writer, "a.test", cases[i].a);
         store_put_value(writer, "b.test", cases[i].b);
         const struct store *store = store_commit(writer, 1);
@@ -478,6 +469,5 @@ UNIT_TEST(test_same_data)
         const struct store_record *b = store_node_record(records_store_find(store, "b.test"));
         assert_int_equal(store_record_same_data(a, b), cases[i].want);
         assert_int_equal(store_record_same_data(b, a), cases[i].want);
-        store_writer_free(writer);
     }
 }

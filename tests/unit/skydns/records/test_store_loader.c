@@ -346,8 +346,7 @@ UNIT_TEST(test_refuses_names)
 {
     enum { PUTS = 6 };
     static const struct {
-        const char *what;
-        const char *names[PUTS];
+        const char *what, *names[PUTS];
         size_t shared; /* the last name says so; 0: as many as there are */
         bool is_end;   /* all puts are fine, the end is not */
     } cases[] = {

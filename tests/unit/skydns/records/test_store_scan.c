@@ -5,6 +5,8 @@
 #include "tests/support/skydns/fixture.h"
 #include "tests/support/unit_test.h"
 
+CLEANUP_POINTER(fixture_free, struct fixture)
+
 /* For 19 labels, the longest path here: a node, up to seven levels of its children, the next node,
  * ..., and a last step. */
 enum { STEPS_MAX = 19 * 8 + 1 };
@@ -62,7 +64,7 @@ UNIT_TEST(test_scans_end_where_look_ups_do)
         "db.default.svc.cluster.local.",
         "a.b.c.web.default.svc.cluster.local.",
     };
-    struct fixture *f = fixture_new(keys, sizeof(keys) / sizeof(keys[0]));
+    CLEANUP(fixture_free_of) struct fixture *f = fixture_new(keys, sizeof(keys) / sizeof(keys[0]));
     for (size_t i = 0; i < sizeof(there) / sizeof(there[0]); i++) {
         assert_non_null(store_scan_look_up(f->store, there[i]));
         assert_ptr_equal(scan_to(f->store, there[i]), store_scan_look_up(f->store, there[i]));
@@ -70,14 +72,13 @@ UNIT_TEST(test_scans_end_where_look_ups_do)
     for (size_t i = 0; i < sizeof(absent) / sizeof(absent[0]); i++) {
         assert_null(scan_to(f->store, absent[i]));
     }
-    fixture_free(f);
 }
 
 /* Enough children for a map of several levels. */
 UNIT_TEST(test_a_large_namespace)
 {
     enum { SERVICES = 5000 };
-    struct fixture *f = fixture_new(NULL, 0);
+    CLEANUP(fixture_free_of) struct fixture *f = fixture_new(NULL, 0);
     for (unsigned i = 0; i < SERVICES; i++) {
         char key[64];
         (void)snprintf(key, sizeof(key), "local/n/s%04u", i);
@@ -89,7 +90,6 @@ UNIT_TEST(test_a_large_namespace)
         assert_non_null(store_scan_look_up(f->store, text));
         assert_ptr_equal(scan_to(f->store, text), store_scan_look_up(f->store, text));
     }
-    fixture_free(f);
 }
 
 static int store_scan_compare_hashes(const void *a, const void *b)
@@ -103,7 +103,7 @@ UNIT_TEST(test_labels_of_one_hash)
 {
     enum { LABELS = 500000, KEYS = 2 };
     static uint64_t hashes[LABELS]; /* in the upper half, the label's number below */
-    struct fixture *f = fixture_new(NULL, 0);
+    CLEANUP(fixture_free_of) struct fixture *f = fixture_new(NULL, 0);
     size_t at = 1;
     for (uint64_t i = 0; i < LABELS; i++) {
         char label[16];
@@ -127,7 +127,6 @@ UNIT_TEST(test_labels_of_one_hash)
         assert_non_null(store_scan_look_up(f->store, text[i]));
         assert_ptr_equal(scan_to(f->store, text[i]), store_scan_look_up(f->store, text[i]));
     }
-    fixture_free(f);
 }
 
 /* More labels than the walk remembers. */
@@ -138,10 +137,9 @@ UNIT_TEST(test_many_labels)
         "{'host':'10.0.0.1'}",
     };
     static const char name[] = "r.q.p.o.n.m.l.k.j.i.h.g.f.e.d.c.b.a.local.";
-    struct fixture *f = fixture_new(&key, 1);
+    CLEANUP(fixture_free_of) struct fixture *f = fixture_new(&key, 1);
     assert_non_null(scan_to(f->store, name));
     assert_ptr_equal(scan_to(f->store, name), store_scan_look_up(f->store, name));
     assert_null(scan_to(f->store, "s.r.q.p.o.n.m.l.k.j.i.h.g.f.e.d.c.b.a.local."));
     assert_null(scan_to(f->store, "x.q.p.o.n.m.l.k.j.i.h.g.f.e.d.c.b.a.local."));
-    fixture_free(f);
 }

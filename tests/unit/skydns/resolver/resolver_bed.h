@@ -99,17 +99,10 @@ struct message {
     uint8_t wire[4096];
 };
 
-static inline struct dname name_of(const char *text)
-{
-    struct dname name = {0};
-    assert_true(dname_from_text(slice_str(text), &name));
-    return name;
-}
-
 static inline struct message question(uint16_t id, const char *name_text)
 {
     struct message m;
-    struct dname name = name_of(name_text);
+    struct dname name = dname_from(name_text);
     struct writer w = writer_of(m.wire, sizeof(m.wire));
     writer_u16(&w, id);
     writer_u16(&w, 0x0100);
@@ -127,7 +120,7 @@ static inline struct message question(uint16_t id, const char *name_text)
 static inline void make_reply(struct message *m, const char *want_name)
 {
     static const uint8_t rr[] = {0xc0, 12, 0, A, 0, IN, 0, 0, 0, 60, 0, 4, 192, 0, 2, 80};
-    struct dname want = name_of(want_name), name;
+    struct dname want = dname_from(want_name), name;
     struct reader r = reader_of(m->wire, m->len);
     reader_seek(&r, 12);
     assert_true(dname_read(&r, &name));
@@ -280,7 +273,7 @@ static inline struct fixture *setup_still_with(uint32_t timeout_ms, uint32_t sta
                                                configure_fn configure)
 {
     struct fixture *f = calloc(1, sizeof(*f));
-    struct dname domain = name_of("cluster.local."), hostmaster = name_of("h.cluster.local.");
+    struct dname domain = dname_from("cluster.local."), hostmaster = dname_from("h.cluster.local.");
     struct engine_config *config = xcalloc(1, sizeof(*config));
     *config = (struct engine_config){
         .settings =
@@ -374,7 +367,7 @@ static inline void teardown(struct fixture *f)
 
 static inline void put_host(struct fixture *f, const char *name_text, const char *host)
 {
-    struct dname name = name_of(name_text);
+    struct dname name = dname_from(name_text);
     struct record record;
     record = (struct record){.ttl_s = 0};
     record.host = slice_str(host);

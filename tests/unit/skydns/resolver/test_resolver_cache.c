@@ -34,7 +34,7 @@ static void with_stub_zone(struct fixture *f, struct engine_config *config)
 {
     const struct forward_zone zones[] = {
         {.name = {.len = 1}, .server_count = 1, .servers = {{.address = f->upstream_address}}},
-        {.name = name_of("acme.test."),
+        {.name = dname_from("acme.test."),
          .server_count = 1,
          .servers = {{.address = f->upstream_address}}},
     };
@@ -134,7 +134,7 @@ static unsigned unread_questions(const struct fixture *f)
 static struct cache_key resolver_cache_key_of(const struct fixture *f, const char *name)
 {
     const struct engine_config *config = publisher_newest_config(f->publisher);
-    struct cache_key key = {.name = name_of(name), .type = A, .qclass = IN};
+    struct cache_key key = {.name = dname_from(name), .type = A, .qclass = IN};
     key.zone_serial = zone_table_find(config->zones_of_others, &key.name)->serial;
     return key;
 }

@@ -59,7 +59,7 @@ enum says { NO_DATA, ADDRESS, EXCLUDED, NO_NAME, FAILURE };
 static void answer_add_rr(struct message *m, unsigned section, const char *owner, uint16_t type,
                           uint32_t ttl_s, const void *data, size_t len)
 {
-    const struct dname name = name_of(owner);
+    const struct dname name = dname_from(owner);
     struct writer w = writer_of(m->wire + m->len, sizeof(m->wire) - m->len);
     writer_bytes(&w, name.wire, name.len);
     writer_u16(&w, type);
@@ -79,7 +79,7 @@ static uint16_t say_as_upstream(struct fixture *f, const char *want_name, enum s
     static const uint8_t soa[22] = {[21] = 30}, a[] = {192, 0, 2, 80};
     static const uint8_t aaaa[16] = {0x20, 0x01, 0x0d, 0xb8, [15] = 0x50};
     static const uint8_t excluded[16] = {[10] = 0xff, [11] = 0xff, [15] = 1};
-    const struct dname want = name_of(want_name);
+    const struct dname want = dname_from(want_name);
     struct dname name;
     struct addr from;
     struct message m = receive_as_upstream(f, &from);

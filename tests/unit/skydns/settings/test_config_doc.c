@@ -66,8 +66,7 @@ static const char *config_doc_text_of(const struct options *o, char out[1024])
 UNIT_TEST(test_fields)
 {
     static const struct {
-        const char *json;
-        const char *want;
+        const char *json, *want;
     } rows[] = {
         {"{}", FLAGS},
         {"{\"ttl\":null,\"domain\":null}", FLAGS},
@@ -108,8 +107,7 @@ UNIT_TEST(test_fields)
 UNIT_TEST(test_refused)
 {
     static const struct {
-        const char *json;
-        const char *says[2];
+        const char *json, *says[2];
     } rows[] = {
         {"", {"not JSON", "byte 0"}},
         {"{\"ttl\":1", {"not JSON", "byte 8"}},
@@ -217,8 +215,7 @@ static const char *config_doc_clients_text(const char *json)
 UNIT_TEST(test_client_fields)
 {
     static const struct {
-        const char *json;
-        const char *want;
+        const char *json, *want;
     } rows[] = {
         {"{}", "1 s.test. 1/0 shared 10.0.0.0/8 5/9 off "},
         {"{\"rate_namespace\":\"7/8\",\"http_allow\":[\"10.0.0.0/8\",\"fd00::1\"]}",
@@ -261,8 +258,7 @@ UNIT_TEST(test_client_fields)
 UNIT_TEST(test_query_log_field)
 {
     static const struct {
-        const char *json;
-        const char *want;
+        const char *json, *want;
     } rows[] = {
         {"{}", "all"},
         {"{\"query_log\":\"\"}", "off"},
@@ -287,8 +283,7 @@ UNIT_TEST(test_query_log_field)
 UNIT_TEST(test_external_fields)
 {
     static const struct {
-        const char *json;
-        const char *want;
+        const char *json, *want;
     } rows[] = {
         {"{}", "a.test.=10.0.0.1:53 rcache=10000 3600 86400"},
         {"{\"rcache\":0,\"rcache_ttl\":0,\"rcache_stale\":0}",
@@ -445,9 +440,7 @@ UNIT_TEST(test_without_effect)
 UNIT_TEST(test_zones)
 {
     static const struct {
-        const char *name;
-        const char *zone;
-        const char *hostmaster;
+        const char *name, *zone, *hostmaster;
     } rows[] = {
         {"x.test.", "test.", "hostmaster.test."},
         {"x.a.test.", "a.test.", "hostmaster.a.test."},

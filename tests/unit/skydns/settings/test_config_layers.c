@@ -113,9 +113,7 @@ UNIT_TEST_ON(test_unusable_sources, struct fixture *f)
 {
     static const struct {
         enum config_layer layer;
-        const char *domain;
-        const char *good, *bad;
-        const char *name;
+        const char *domain, *good, *bad, *name;
     } rows[] = {
         {CONFIG_FILE, NULL, "{'ttl':2}", "{'ttl':'x'}", "file=/etc/settings "},
         {CONFIG_DOCUMENT, NULL, "{'min_ttl':2}", "{", "key=/skydns/config "},

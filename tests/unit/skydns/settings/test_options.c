@@ -443,8 +443,7 @@ static const char *options_clients_text(const struct options *o)
 UNIT_TEST_IN(test_clients, clear_environment, NULL)
 {
     static const struct {
-        const char *args[ARGS_MAX];
-        const char *want;
+        const char *args[ARGS_MAX], *want;
     } rows[] = {
         {{NULL}, " all/public default,kube-system all off"},
         {{"-autopath", "-search=Corp.Example,b.test.,corp.example,", "-visibility=own",
@@ -513,8 +512,7 @@ UNIT_TEST_IN(test_clients_of_engine, clear_environment, NULL)
 UNIT_TEST_IN(test_refused, clear_environment, NULL)
 {
     static const struct {
-        const char *arg;
-        const char *says[2];
+        const char *arg, *says[2];
     } rows[] = {
         {"-addr=localhost:53", {"-addr", "`localhost:53`"}},
         {"-username=dns", {"-username", "expected -password-file or -password"}},

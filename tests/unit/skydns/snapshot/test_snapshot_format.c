@@ -9,6 +9,8 @@
 #include "tests/support/skydns/snapshots.h"
 #include "tests/support/unit_test.h"
 
+CLEANUP_POINTER(store_writer_free, struct store_writer)
+
 /* Later than any clock that the records were made by. */
 enum { NOW_S = INT32_MAX };
 static const int64_t now_ms = 1760704496000;
@@ -41,7 +43,7 @@ UNIT_TEST(test_random)
 {
     enum { SEEDS = 100, COUNT_MAX = 150 };
     for (uint64_t seed = 0; seed < SEEDS; seed++) {
-        struct store_writer *writer = store_writer_new();
+        CLEANUP(store_writer_free_of) struct store_writer *writer = store_writer_new();
         struct snapshot_image image;
         const struct store *store =
             snapshots_random_store(writer, seed, seed % COUNT_MAX, INT64_C(1) << 40);
@@ -49,7 +51,6 @@ UNIT_TEST(test_random)
         image.header.revision = store_revision(store);
         snapshot_format_check_round_trip(&image);
         snapshot_image_fini(&image);
-        store_writer_free(writer);
     }
 }
 
@@ -60,7 +61,7 @@ UNIT_TEST(test_long_records)
     CLEANUP_FREE char *long_text = xmalloc(UINT16_MAX);
     memset(long_text, 'x', UINT16_MAX);
     struct store_garbage *garbage;
-    struct store_writer *writer = store_writer_new();
+    CLEANUP(store_writer_free_of) struct store_writer *writer = store_writer_new();
     for (unsigned i = 0; i < 60; i++) {
         struct slice text = slice_of(long_text, lens[i % ARRAY_LEN(lens)]);
         struct record view = {.host = text, .text = text, .group = text};
@@ -73,7 +74,6 @@ UNIT_TEST(test_long_records)
     snapshot_format_check_round_trip(&image);
     snapshot_image_fini(&image);
     store_garbage_free(garbage);
-    store_writer_free(writer);
 }
 
 /* 300,000 keys are to take 20 MB at most. */
@@ -98,7 +98,7 @@ UNIT_TEST(test_size)
 UNIT_TEST(test_full_header)
 {
     struct store_garbage *garbage;
-    struct store_writer *writer = store_writer_new();
+    CLEANUP(store_writer_free_of) struct store_writer *writer = store_writer_new();
     struct snapshot_image image;
     snapshots_random_image(&image, 1, store_writer_commit(writer, INT64_MAX, &garbage));
     memset(image.header.version, 'v', SNAPSHOT_VERSION_MAX - 1);
@@ -112,7 +112,6 @@ UNIT_TEST(test_full_header)
     image.header.heard_ms = INT64_MAX;
     snapshot_format_check_round_trip(&image);
     snapshot_image_fini(&image);
-    store_writer_free(writer);
 }
 
 /* ---- Ages ---- */
@@ -373,7 +372,7 @@ UNIT_TEST(test_format_of_an_earlier_release)
         const bool has_clients = used & 1, has_records = used & 2, has_topology = used & 4,
                    has_marks = used & 8;
         struct snapshot_image image;
-        struct store_writer *writer = store_writer_new();
+        CLEANUP(store_writer_free_of) struct store_writer *writer = store_writer_new();
         snapshots_random_image(&image, 1, snapshots_random_store(writer, 1, 10, 1));
         buf_clear(&image.sections[SNAPSHOT_CLIENTS]);
         buf_append(&image.sections[SNAPSHOT_CLIENTS], "x", has_clients);
@@ -392,7 +391,6 @@ UNIT_TEST(test_format_of_an_earlier_release)
                                                                             : SNAPSHOT_FORMAT_OLD);
         snapshot_format_check_round_trip(&image);
         snapshot_image_fini(&image);
-        store_writer_free(writer);
     }
 }
 
@@ -440,7 +438,7 @@ static int count_piece(void *data, struct slice piece)
 UNIT_TEST(test_sink_and_source)
 {
     const struct snapshot_now now = {.monotonic_s = NOW_S, .unix_ms = now_ms};
-    struct store_writer *writer = store_writer_new();
+    CLEANUP(store_writer_free_of) struct store_writer *writer = store_writer_new();
     struct snapshot_image image;
     struct snapshot_content content;
     struct err err;
@@ -466,7 +464,6 @@ UNIT_TEST(test_sink_and_source)
     assert_string_equal(err.msg, "Input/output error");
 
     snapshot_image_fini(&image);
-    store_writer_free(writer);
 }
 
 struct freeing {

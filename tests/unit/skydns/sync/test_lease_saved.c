@@ -59,9 +59,8 @@ static bool lease_saved_load(const struct buf *saved, int64_t elapsed_ms)
 
 static void lease_saved_restart(int64_t elapsed_ms)
 {
-    struct buf saved = lease_saved_save();
+    CLEANUP_BUF struct buf saved = lease_saved_save();
     assert_true(lease_saved_load(&saved, elapsed_ms));
-    buf_fini(&saved);
 }
 
 /* Puts the name with a lease that etcd has told of. */
@@ -398,13 +397,12 @@ UNIT_TEST(test_bytes_that_are_none)
 {
     put_known("a.test", 30);
     leases_put("b.test", leases_grant(LEASE_S), 30);
-    struct buf saved = lease_saved_save();
+    CLEANUP_BUF struct buf saved = lease_saved_save();
     for (size_t len = 0; len < saved.len; len++) {
         assert_false(lease_table_is_saved(slice_of(saved.data, len)));
     }
     buf_append_u8(&saved, 0);
     assert_false(lease_table_is_saved(buf_slice(&saved)));
-    buf_fini(&saved);
 }
 
 /* Bytes that fail only against the records. */
@@ -412,8 +410,7 @@ UNIT_TEST(test_bytes_that_do_not_fit_the_records)
 {
     static const struct {
         const char *names[2]; /* of one lease each */
-        int64_t leases[2];
-        int64_t mod_revision;
+        int64_t leases[2], mod_revision;
         bool is_good;
     } cases[] = {
         {{"a.test", "b.test"}, {1, 2}, 1, true},

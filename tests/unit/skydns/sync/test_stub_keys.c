@@ -248,9 +248,7 @@ static bool see_reason(void *data, const struct broken_key *key)
 UNIT_TEST_ON(test_keys_of_no_use, struct fixture *f)
 {
     static const struct {
-        const char *key;
-        const char *value;
-        const char *reason;
+        const char *key, *value, *reason;
     } rows[] = {
         {STUB "local/acme/1", "{'host':'ns.elsewhere.test'}", "its host is an external name"},
         {STUB "local/acme/2", "{'text':'x'}", "it has no host"},

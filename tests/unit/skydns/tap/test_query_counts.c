@@ -13,8 +13,7 @@
 static const struct {
     const char *name;
     const char *bytes; /* OPT, if any, behind the header */
-    size_t len;
-    size_t rcode;
+    size_t len, rcode;
     unsigned truncated;
 } responses[] = {
 #define REPLY(bytes) "\x12\x34" bytes, sizeof("\x12\x34" bytes) - 1
@@ -107,8 +106,7 @@ UNIT_TEST(test_each_set_has_lines_of_its_own)
 #define NONE "\x12\x34\x84\0\0\0\0\0\0\0\0\0"
 
 static const struct {
-    const char *name, *type;
-    const char *bytes;
+    const char *name, *type, *bytes;
     size_t len;
     uint8_t name_len;
 } types[] = {

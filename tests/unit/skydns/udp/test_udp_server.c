@@ -13,6 +13,8 @@
 #include "tests/support/loopback.h"
 #include "tests/support/unit_test.h"
 
+CLEANUP_POINTER(udp_server_free, struct udp_server)
+
 UNIT_TESTS_HAVE_THREADS
 
 enum { REPLY_MAX = 1232, ATTEMPTS = 100 };
@@ -88,7 +90,7 @@ static void udp_server_echo(struct udp_server *server, size_t want)
 UNIT_TEST(test_a_batch_is_answered)
 {
     struct addr address;
-    struct udp_server *server = server_new("127.0.0.1", &address);
+    CLEANUP(udp_server_free_of) struct udp_server *server = server_new("127.0.0.1", &address);
     int fd = client_new(AF_INET);
     enum { PACKETS = UDP_BATCH + 10 };
     for (unsigned char i = 0; i < PACKETS; i++) {
@@ -102,7 +104,6 @@ UNIT_TEST(test_a_batch_is_answered)
         assert_int_equal(reply[1], '!');
     }
     close(fd);
-    udp_server_free(server);
 }
 
 /* The first batch has times, and one in UDP_TIMED_BATCHES after it; on wildcard sockets, too. */
@@ -114,7 +115,7 @@ UNIT_TEST(test_some_batches_have_times)
     }
     for (size_t i = 0; i < 3; i++) {
         struct addr address;
-        struct udp_server *server = server_new(addresses[i], &address);
+        CLEANUP(udp_server_free_of) struct udp_server *server = server_new(addresses[i], &address);
         struct addr to = udp_server_address_of(i < 2 ? "127.0.0.1" : "::1", addr_port(&address));
         int fd = client_new(to.sa.sa_family);
         for (unsigned batch = 0; batch <= 2 * UDP_TIMED_BATCHES; batch++) {
@@ -131,14 +132,13 @@ UNIT_TEST(test_some_batches_have_times)
             assert_false(addr_is_wildcard(packets[0].local));
         }
         close(fd);
-        udp_server_free(server);
     }
 }
 
 UNIT_TEST(test_a_packet_can_stay_unanswered)
 {
     struct addr address;
-    struct udp_server *server = server_new("127.0.0.1", &address);
+    CLEANUP(udp_server_free_of) struct udp_server *server = server_new("127.0.0.1", &address);
     struct udp_packet *packets;
     int fd = client_new(AF_INET);
     char reply[8];
@@ -156,7 +156,6 @@ UNIT_TEST(test_a_packet_can_stay_unanswered)
     assert_int_equal(recv(fd, reply, sizeof(reply), 0), 1);
     assert_int_equal(reply[0], 'c');
     close(fd);
-    udp_server_free(server);
 }
 
 /* The kernel rejects one of three, here for its length: the others are still sent. */
@@ -164,7 +163,7 @@ UNIT_TEST(test_a_reply_that_cannot_be_sent_holds_up_no_other)
 {
     enum { LONGER_THAN_ANY_DATAGRAM = 65536 };
     struct addr address;
-    struct udp_server *server = server_new("127.0.0.1", &address);
+    CLEANUP(udp_server_free_of) struct udp_server *server = server_new("127.0.0.1", &address);
     struct udp_packet *packets;
     int fd = client_new(AF_INET);
     char reply[8];
@@ -183,14 +182,13 @@ UNIT_TEST(test_a_reply_that_cannot_be_sent_holds_up_no_other)
     assert_int_equal(recv(fd, reply, sizeof(reply), 0), 1);
     assert_int_equal(reply[0], 'c');
     close(fd);
-    udp_server_free(server);
 }
 
 /* A query above the limit gets no bytes; one of exactly the limit gets all. */
 UNIT_TEST(test_query_limit)
 {
     struct addr address;
-    struct udp_server *server = server_new("127.0.0.1", &address);
+    CLEANUP(udp_server_free_of) struct udp_server *server = server_new("127.0.0.1", &address);
     struct udp_packet *packets;
     static const uint8_t bytes[UDP_QUERY_MAX + 1];
     int fd = client_new(AF_INET);
@@ -202,14 +200,13 @@ UNIT_TEST(test_query_limit)
     assert_int_equal(packets[1].query_len, 0);
     assert_int_equal(packets[2].query_len, 0);
     close(fd);
-    udp_server_free(server);
 }
 
 /* On a wildcard socket a reply, immediate or late, comes from the address asked. */
 static void check_wildcard(const char *wildcard, const char *asked, const char *local)
 {
     struct addr bound, to, from;
-    struct udp_server *server = server_new(wildcard, &bound);
+    CLEANUP(udp_server_free_of) struct udp_server *server = server_new(wildcard, &bound);
     struct udp_packet *packets;
     struct ip ip;
     char ip_text[INET6_ADDRSTRLEN], reply[8];
@@ -232,7 +229,6 @@ static void check_wildcard(const char *wildcard, const char *asked, const char *
         assert_memory_equal(&from.sa, &to.sa, to.len);
     }
     close(fd);
-    udp_server_free(server);
 }
 
 static bool has_ipv6(void)

@@ -2,16 +2,10 @@
  * replies. */
 #include "common/base/addr.h"
 #include "skydns/upstream/external.h"
+#include "tests/support/from_text.h"
 #include "tests/support/unit_test.h"
 
 enum { A = 1, CNAME = 5, AAAA = 28, IN = 1, CH = 3 };
-
-static struct dname external_name_of(const char *text)
-{
-    struct dname name = {0};
-    assert_true(dname_from_text(slice_str(text), &name));
-    return name;
-}
 
 /* A record to put into a reply; rdata is an address or a name, by type. */
 struct given {
@@ -28,7 +22,7 @@ struct reply {
 
 static void external_put_name(struct reply *r, const char *text)
 {
-    struct dname name = external_name_of(text);
+    struct dname name = dname_from(text);
     writer_bytes(&r->w, name.wire, name.len);
 }
 
@@ -53,7 +47,7 @@ static void put_rr(struct reply *r, const struct given *rr)
     writer_u16(&r->w, IN);
     writer_u32(&r->w, rr->ttl_s);
     if (rr->type == CNAME) {
-        struct dname target = external_name_of(rr->rdata);
+        struct dname target = dname_from(rr->rdata);
         writer_u16(&r->w, target.len);
         writer_bytes(&r->w, target.wire, target.len);
     } else {
@@ -153,8 +147,7 @@ UNIT_TEST(test_replies)
 {
     static const struct {
         const char *name;
-        uint16_t flags;
-        uint16_t qtype;
+        uint16_t flags, qtype;
         struct given rrs[4];
         const char *want;
         enum external_outcome outcome;
@@ -242,7 +235,7 @@ UNIT_TEST(test_replies)
          EXTERNAL_FAILED},
     };
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-        struct external_question question = {external_name_of("www.test."), rows[i].qtype};
+        struct external_question question = {dname_from("www.test."), rows[i].qtype};
         struct result result;
         static struct reply r;
         char got[4096];
@@ -282,7 +275,7 @@ static enum external_outcome external_outcome_of(const struct external_question 
 
 UNIT_TEST(test_another_question_is_refused)
 {
-    struct external_question question = {external_name_of("www.test."), A};
+    struct external_question question = {dname_from("www.test."), A};
     CLEANUP(result_free) struct result result;
     static struct reply r;
     struct given rr = {"www.test.", A, "192.0.2.1", 60};
@@ -298,7 +291,7 @@ UNIT_TEST(test_another_question_is_refused)
 
 UNIT_TEST(test_another_class_is_left_out)
 {
-    struct external_question question = {external_name_of("www.test."), A};
+    struct external_question question = {dname_from("www.test."), A};
     static struct reply r;
     struct given rr = {"www.test.", A, "192.0.2.1", 60};
     external_put_header(&r, OK_FLAGS, 1, "www.test.", A);
@@ -333,7 +326,7 @@ UNIT_TEST(test_replies_of_64_KiB)
     static const uint16_t types[] = {A, AAAA};
     static struct reply r;
     for (size_t i = 0; i < ARRAY_LEN(types); i++) {
-        struct external_question question = {external_name_of("www.test."), types[i]};
+        struct external_question question = {dname_from("www.test."), types[i]};
         CLEANUP(result_free) struct result result;
         uint16_t count = external_fill(&r, types[i]);
         external_read_reply(&result, &question, &r);
@@ -362,7 +355,7 @@ UNIT_TEST(test_long_chains)
                 {17, EXTERNAL_FAILED, 0},
                 {25, EXTERNAL_FAILED, 0}};
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-        const struct external_question question = {.name = external_name_of("c0.test."), .type = A};
+        const struct external_question question = {.name = dname_from("c0.test."), .type = A};
         CLEANUP(result_free) struct result result;
         static struct reply reply;
         char owner[16] = "c0.test.", target[16];

@@ -10,6 +10,7 @@
 #include "skydns/publish/engine_config.h"
 #include "skydns/upstream/fetcher.h"
 #include "skydns/upstream/forwarder_counts.h"
+#include "tests/support/from_text.h"
 #include "tests/support/scripted_nameserver.h"
 #include "tests/support/skydns/response_bytes.h"
 #include "tests/support/unit_test.h"
@@ -99,16 +100,9 @@ static size_t options_len(const struct scripted_nameserver *ns)
 
 /* ---- The bed ---- */
 
-static struct dname fetcher_name_of(const char *text)
-{
-    struct dname name = {0};
-    assert_true(dname_from_text(slice_str(text), &name));
-    return name;
-}
-
 static struct forward_zone fetcher_zone_of(const char *name, const struct server *server)
 {
-    struct forward_zone zone = {.name = fetcher_name_of(name), .server_count = server != NULL};
+    struct forward_zone zone = {.name = dname_from(name), .server_count = server != NULL};
     if (server) {
         zone.servers[0] = nameserver_at(server->ns.address);
     }
@@ -165,10 +159,8 @@ UNIT_FIXTURE(struct bed, fetcher_set_up, fetcher_tear_down)
 
 static struct upstream_question fetcher_question_of(const char *name)
 {
-    return (struct upstream_question){.name = fetcher_name_of(name),
-                                      .type = DNS_TYPE_A,
-                                      .qclass = DNS_CLASS_IN,
-                                      .flags = DNS_FLAG_RD};
+    return (struct upstream_question){
+        .name = dname_from(name), .type = DNS_TYPE_A, .qclass = DNS_CLASS_IN, .flags = DNS_FLAG_RD};
 }
 
 static void fetcher_on_reply(void *data, const struct forwarder_reply *r)
@@ -261,8 +253,7 @@ static enum fetcher_found upstream_fetcher_find(struct bed *bed, const char *nam
 
 static struct cache_key upstream_fetcher_key_of(const struct bed *bed, const char *name)
 {
-    struct cache_key key = {
-        .name = fetcher_name_of(name), .type = DNS_TYPE_A, .qclass = DNS_CLASS_IN};
+    struct cache_key key = {.name = dname_from(name), .type = DNS_TYPE_A, .qclass = DNS_CLASS_IN};
     key.zone_serial = zone_table_find(bed->config.zones_of_others, &key.name)->serial;
     return key;
 }
@@ -460,7 +451,7 @@ UNIT_TEST_ON(test_every_question_that_fails_waits, struct bed *bed)
     assert_true(fetcher_is_pausing(bed->fetcher, &subnet));
     assert_int_equal(upstream_fetcher_find(bed, "www.test."),
                      FETCHER_NOTHING); /* no failure of it */
-    bare.name = subnet.name = plain.name = fetcher_name_of("ftp.test.");
+    bare.name = subnet.name = plain.name = dname_from("ftp.test.");
     assert_false(fetcher_is_pausing(bed->fetcher, &bare));
     (void)fetcher_ask_for(bed, &plain);
     fetcher_settle(bed);
@@ -781,7 +772,7 @@ UNIT_TEST_ON(test_a_share_that_shrinks, struct bed *bed)
     for (question.type = 100; question.type < 100 + STUB; question.type++) {
         (void)fetcher_ask_for(bed, &question);
     }
-    question.name = fetcher_name_of("www.test.");
+    question.name = dname_from("www.test.");
     for (question.type = 100; question.type < 100 + GENERAL; question.type++) {
         (void)fetcher_ask_for(bed, &question);
     }

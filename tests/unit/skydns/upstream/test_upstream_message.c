@@ -1,14 +1,8 @@
 /* Messages to and from nameservers. */
 #include "skydns/upstream/upstream_message.h"
 #include "skydns/wire/question.h"
+#include "tests/support/from_text.h"
 #include "tests/support/unit_test.h"
-
-static struct dname upstream_message_name_of(const char *text)
-{
-    struct dname name = {0};
-    assert_true(dname_from_text(slice_str(text), &name));
-    return name;
-}
 
 UNIT_TEST(test_query)
 {
@@ -16,7 +10,7 @@ UNIT_TEST(test_query)
         0x12, 0x34, 0x01, 0x30, 0,  1, 0, 0, 0, 0,  0,    1,    3, 'a', 'b',  'c', 4, 't', 'e',
         's',  't',  0,    0,    28, 0, 1, 0, 0, 41, 0x04, 0xd0, 0, 0,   0x80, 0,   0, 0,
     };
-    const struct upstream_question question = {.name = upstream_message_name_of("abc.test."),
+    const struct upstream_question question = {.name = dname_from("abc.test."),
                                                .type = 28,
                                                .qclass = 1,
                                                .flags = 0x0110,
@@ -32,7 +26,7 @@ UNIT_TEST(test_options_of_a_query)
     static const uint8_t subnet[] = {0, 8, 0, 6, 0, 1, 16, 0, 10, 1};
     static const uint8_t want[] = {0, 0, 41, 0x04, 0xd0, 0, 0,  0, 0,    0,    15, 0, 8,
                                    0, 6, 0,  1,    16,   0, 10, 1, 0xfd, 0xf3, 0,  1, 1};
-    struct upstream_question question = {.name = upstream_message_name_of("abc.test."),
+    struct upstream_question question = {.name = dname_from("abc.test."),
                                          .type = 1,
                                          .qclass = 1,
                                          .is_stub = true,
@@ -52,7 +46,7 @@ UNIT_TEST(test_longest_query_fits)
     struct upstream_question question = {
         .type = 1, .qclass = 1, .is_stub = true, .subnet_len = EDNS_SUBNET_MAX};
     uint8_t out[UPSTREAM_QUERY_MAX];
-    question.name = upstream_message_name_of(".");
+    question.name = dname_from(".");
     while (dname_prepend(&question.name, slice_str("a"))) {
     }
     assert_int_equal(question.name.len, DNAME_MAX);
@@ -70,7 +64,7 @@ UNIT_TEST(test_the_question_of_a_client)
     struct question question;
     assert_int_equal(question_parse(client, sizeof(client), &question), QUESTION_OK);
     const struct upstream_question q = upstream_question_of(&question);
-    struct dname want = upstream_message_name_of("www.test.");
+    struct dname want = dname_from("www.test.");
     assert_int_equal(q.name.len, want.len);
     assert_memory_equal(q.name.wire, want.wire, want.len); /* in lower case */
     assert_int_equal(q.type, 1);
@@ -85,9 +79,9 @@ UNIT_TEST(test_the_question_of_a_client)
 UNIT_TEST(test_equal_questions)
 {
     const struct upstream_question base = {
-        .name = upstream_message_name_of("www.test."), .type = 1, .qclass = 1, .flags = 0x0100};
+        .name = dname_from("www.test."), .type = 1, .qclass = 1, .flags = 0x0100};
     struct upstream_question others[8] = {base, base, base, base, base, base, base, base};
-    others[0].name = upstream_message_name_of("www2.test.");
+    others[0].name = dname_from("www2.test.");
     others[1].type = 28;
     others[2].qclass = 3;
     others[3].flags = 0x0110;
@@ -106,8 +100,7 @@ UNIT_TEST(test_equal_questions)
 /* Only letters, and exactly those whose bit is set. */
 UNIT_TEST(test_mixed_case)
 {
-    const struct upstream_question question = {.name = upstream_message_name_of("ab-9z.c.test."),
-                                               .type = 1};
+    const struct upstream_question question = {.name = dname_from("ab-9z.c.test."), .type = 1};
     uint8_t out[UPSTREAM_QUERY_MAX], reply[UPSTREAM_QUERY_MAX], bits[DNAME_MAX / 8 + 1];
     memset(bits, 0xff, sizeof(bits));
     bits[0] = 0xfb; /* all but the second letter */
@@ -133,7 +126,7 @@ UNIT_TEST(test_padding)
         for (size_t i = 0; i < n; i++) {
             text[i] = i % 50 == 49 && i + 1 < n ? '.' : 'a';
         }
-        question.name = upstream_message_name_of(text);
+        question.name = dname_from(text);
         question.subnet_len = n % 2 ? EDNS_SUBNET_MAX : 0;
         size_t len = upstream_query_write(&question, 1, out);
         size_t opt_at = 12 + question.name.len + 4, padded = upstream_query_pad(out, len);

@@ -9,6 +9,7 @@
 #include "skydns/upstream/fetcher.h"
 #include "skydns/upstream/forwarder_counts.h"
 #include "skydns/wire/response_parse.h"
+#include "tests/support/from_text.h"
 #include "tests/support/scripted_nameserver.h"
 #include "tests/support/unit_test.h"
 
@@ -34,13 +35,6 @@ struct bed {
     } asked[ASKED_MAX];
     size_t count;
 };
-
-static struct dname onward_name(const char *text)
-{
-    struct dname name = {0};
-    assert_true(dname_from_text(slice_str(text), &name));
-    return name;
-}
 
 static void answer_onward(struct scripted_nameserver *ns)
 {
@@ -79,7 +73,7 @@ static void start_onward(struct bed *bed, size_t sockets_max)
         .loop = bed->loop, .sockets_max = sockets_max, .tally = bed->tally};
     for (size_t i = 0; i < ZONES; i++) {
         scripted_nameserver_start(&bed->servers[i].ns, bed->loop, answer_onward);
-        zones[i] = (struct forward_zone){.name = onward_name(names[i]),
+        zones[i] = (struct forward_zone){.name = dname_from(names[i]),
                                          .server_count = 1,
                                          .servers = {nameserver_at(bed->servers[i].ns.address)}};
     }
@@ -123,10 +117,8 @@ static void on_onward_reply(void *data, const struct forwarder_reply *reply)
 
 static struct asked *ask_onward(struct bed *bed, const char *name)
 {
-    const struct upstream_question question = {.name = onward_name(name),
-                                               .type = DNS_TYPE_A,
-                                               .qclass = DNS_CLASS_IN,
-                                               .flags = DNS_FLAG_RD};
+    const struct upstream_question question = {
+        .name = dname_from(name), .type = DNS_TYPE_A, .qclass = DNS_CLASS_IN, .flags = DNS_FLAG_RD};
     struct asked *asked = &bed->asked[bed->count++];
     assert_true(bed->count <= ASKED_MAX);
     *asked = (struct asked){.wait = {.cb = on_onward_reply, .data = asked}};
@@ -156,7 +148,7 @@ static uint64_t in_flight(const struct bed *bed)
 /* Two names and a client of the target itself wait for one question, and all have its answer. */
 UNIT_TEST_ON(test_many_wait_for_one_target, struct bed *bed)
 {
-    bed->servers[1].target = onward_name("www.example.");
+    bed->servers[1].target = dname_from("www.example.");
     bed->servers[0].is_silent = true;
     start_onward(bed, 100);
     const struct asked *a = ask_onward(bed, "a.one.test."), *b = ask_onward(bed, "b.one.test."),
@@ -176,7 +168,7 @@ UNIT_TEST_ON(test_many_wait_for_one_target, struct bed *bed)
 /* Dropped with all others, while it waits; and freed. */
 UNIT_TEST_ON(test_dropped_while_it_waits, struct bed *bed)
 {
-    bed->servers[1].target = onward_name("www.example.");
+    bed->servers[1].target = dname_from("www.example.");
     bed->servers[0].is_silent = true;
     start_onward(bed, 100);
     const struct asked *a = ask_onward(bed, "a.one.test.");
@@ -192,7 +184,7 @@ UNIT_TEST_ON(test_dropped_while_it_waits, struct bed *bed)
 /* Nobody waits for it any more: it goes on, and is kept. */
 UNIT_TEST_ON(test_forgotten_while_it_waits, struct bed *bed)
 {
-    bed->servers[1].target = onward_name("www.example.");
+    bed->servers[1].target = dname_from("www.example.");
     bed->servers[0].is_silent = true;
     start_onward(bed, 100);
     struct asked *a = ask_onward(bed, "a.one.test.");
@@ -204,7 +196,7 @@ UNIT_TEST_ON(test_forgotten_while_it_waits, struct bed *bed)
         ev_run(bed->loop, EVRUN_ONCE);
     }
     const struct upstream_question question = {
-        .name = onward_name("a.one.test."), .type = DNS_TYPE_A, .qclass = DNS_CLASS_IN};
+        .name = dname_from("a.one.test."), .type = DNS_TYPE_A, .qclass = DNS_CLASS_IN};
     struct slice message;
     assert_int_equal(fetcher_find(bed->fetcher, &question, false, &message), FETCHER_REPLY);
     assert_int_equal(a->calls, 0);
@@ -213,13 +205,13 @@ UNIT_TEST_ON(test_forgotten_while_it_waits, struct bed *bed)
 /* It has the place of a socket, and the target finds none: no failure of a nameserver. */
 UNIT_TEST_ON(test_no_socket_for_the_target, struct bed *bed)
 {
-    bed->servers[1].target = onward_name("www.example.");
+    bed->servers[1].target = dname_from("www.example.");
     start_onward(bed, 2);
     const struct asked *a = ask_onward(bed, "a.one.test.");
     wait_called(bed, a);
     assert_int_equal(a->outcome, FORWARDER_REPLIED);
     bed->servers[0].is_silent = true;
-    bed->servers[1].target = onward_name("other.example.");
+    bed->servers[1].target = dname_from("other.example.");
     const struct asked *first = ask_onward(bed, "www.example2."),
                        *b = ask_onward(bed, "b.one.test.");
     wait_called(bed, b);
@@ -230,8 +222,8 @@ UNIT_TEST_ON(test_no_socket_for_the_target, struct bed *bed)
 /* Ends without a timeout, whoever is asked first. */
 UNIT_TEST_ON(test_a_circle, struct bed *bed)
 {
-    bed->servers[1].target = onward_name("b.two.test.");
-    bed->servers[2].target = onward_name("a.one.test.");
+    bed->servers[1].target = dname_from("b.two.test.");
+    bed->servers[2].target = dname_from("a.one.test.");
     start_onward(bed, 100);
     const struct asked *a = ask_onward(bed, "a.one.test."), *b = ask_onward(bed, "b.two.test."),
                        *other = ask_onward(bed, "c.one.test.");

@@ -178,7 +178,7 @@ UNIT_TEST_ON(test_what_does_not_flush, struct flush_bed *b)
  * place. */
 UNIT_TEST_ON(test_one_at_a_time, struct flush_bed *b)
 {
-    const struct cache_flush flush = {.name = name_of("www.example.org.")};
+    const struct cache_flush flush = {.name = dname_from("www.example.org.")};
     uint64_t dropped = 0;
     flush_expect(b, "/flush?name=www.example.com&timeout=0", flush_field, 504,
                  "the cache is still being flushed\n");
@@ -230,7 +230,7 @@ UNIT_TEST_ON(test_the_command, struct flush_bed *b)
 /* Busy is no fault of the command line. */
 UNIT_TEST_ON(test_the_command_meets_another_flush, struct flush_bed *b)
 {
-    const struct cache_flush flush = {.name = name_of("www.example.org.")};
+    const struct cache_flush flush = {.name = dname_from("www.example.org.")};
     struct err err;
     char output[OUTPUT_MAX];
     assert_int_equal(resolver_flush(b->f->resolver, &flush), 1);

@@ -323,8 +323,7 @@ UNIT_TEST(messages_do_not_mix)
 UNIT_TEST(texts)
 {
     static const struct {
-        size_t len;
-        size_t want_data;
+        size_t len, want_data;
     } cases[] = {{1, 2}, {254, 255}, {255, 256}, {256, 258}, {510, 512}, {600, 603}};
     char text[600];
     memset(text, 't', sizeof(text));
