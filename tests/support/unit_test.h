@@ -12,8 +12,8 @@
  * UNIT_TESTS_ONCE(set_up, tear_down) runs before the first test and after the last.
  * UNIT_TESTS_NEED(etcd_proc_missing) skips all, with the reason that it returns.
  *
- * `state` is the fixture's, as cmocka passes it. A program with a main of its
- * own, such as one that runs its tests twice, calls unit_tests_run or lists its tests itself. */
+ * `state` is the fixture's, as cmocka passes it. A program with a main of its own, such as one that
+ * runs its tests twice, calls unit_tests_run or lists its tests itself. */
 #ifndef TESTS_SUPPORT_UNIT_TEST_H
 #define TESTS_SUPPORT_UNIT_TEST_H
 
@@ -34,8 +34,7 @@
 
 #pragma GCC diagnostic ignored "-Wunused-parameter"
 
-/* For a local that a function releases at the end of its scope: CLEANUP(plan_fini) struct plan p;
- */
+/* For a local that a function releases when its scope ends: CLEANUP(plan_fini) struct plan p. */
 #define CLEANUP(release) __attribute__((cleanup(release)))
 
 /* The same for a pointer: after CLEANUP_POINTER(cache_unref, struct cache) in the program,
@@ -46,8 +45,7 @@
         release(*pointer);                          \
     }
 
-/* Fails the test with a message that names the row, and what was there, unless the condition holds.
- */
+/* Fails the test, with a message that names the row and what was there, if the condition fails. */
 #define assert_that(condition, ...) \
     do {                            \
         if (!(condition)) {         \
