@@ -36,7 +36,9 @@ static inline struct ip ip_from(const char *text)
 static inline void file_from(const char *path, const char *text)
 {
     FILE *file = fopen(path, "we");
-    from_text_check(file && fputs(text, file) >= 0 && fclose(file) == 0, "file", path);
+    from_text_check(file != NULL, "file", path);
+    bool is_written = fputs(text, file) >= 0;
+    from_text_check(fclose(file) == 0 && is_written, "file", path);
 }
 
 /* In the place of the file that is there, in one step: a reader sees the one or the other. */

@@ -100,7 +100,7 @@ void tls_pair_open(struct tls_pair *pair, const struct tls_pair_config *config)
 /* True: it has ended, well or not. A side that has ended badly closes its direction. */
 static bool tls_pair_step(struct tls_session *session, int fd, struct err *err)
 {
-    enum tls_want want;
+    enum tls_want want = TLS_WANT_NOTHING;
     if (!err->code && tls_session_handshake(session, &want, err) != 0) {
         assert_int_equal(shutdown(fd, SHUT_WR), 0);
     }

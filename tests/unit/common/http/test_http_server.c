@@ -858,7 +858,7 @@ UNIT_TEST_ON(test_a_stream_in_chunks, struct fixture *f)
         http_server_client_send(&c, "GET /stream HTTP/1.1\r\nHost: h\r\n\r\n");
         http_server_take_head(&c, "HTTP/1.1 200 OK", "Transfer-Encoding: chunked");
         for (int i = 0; i < STREAM_PIECES; i++) {
-            size_t len = (size_t)(STREAM_PIECE * (i % 3));
+            size_t len = (size_t)STREAM_PIECE * (i % 3);
             if (len == 0) {
                 continue; /* an empty chunk would be the end */
             }
