@@ -105,7 +105,7 @@ def _run(command: list[str], **options) -> str:
 
 
 class Stream(threading.local):
-    """One TCP connection of each thread, for tens of thousands of questions; made again when the server has closed it."""
+    """One TCP connection of each thread for thousands of questions, made again when the server has closed it."""
 
     def __init__(self, port: int):
         self._port = port

@@ -1,6 +1,4 @@
-"""A nameserver that skydns forwards to: it replies with a function of the query. scripted.py has one that replies name by
-name.
-"""
+"""A nameserver that skydns forwards to: it replies with a function of the query. That of scripted.py goes by names."""
 
 import socket
 import struct

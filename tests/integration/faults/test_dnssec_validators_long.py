@@ -1,5 +1,5 @@
-"""-dnssec: more questions for more validators than make check has time for; make check-all asks in twice as many worlds,
-and the tools, which take as much time for one question as a resolver for ten, more.
+"""-dnssec: more questions for more validators than make check has time for. make check-all has twice as many worlds,
+and more questions for the tools, which take as much time for one as a resolver for ten.
 """
 
 import os
