@@ -108,7 +108,8 @@ def cluster_bed(request, bare_bed):
             meta = item["metadata"]
             if meta["name"] != "kubernetes":
                 try:
-                    kube.delete(resource, meta["name"], meta["namespace"])
+                    path = kube.path(resource, meta["namespace"], meta["name"])
+                    kube.request("DELETE", f"{path}?gracePeriodSeconds=0")  # else a pod on a node waits for its kubelet
                 except KubeError as error:  # Endpoints are deleted with their Service
                     assert error.status == 404
 
