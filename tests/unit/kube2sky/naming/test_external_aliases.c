@@ -116,8 +116,8 @@ static void count_alias_view(void *data, const struct alias_view *view UNUSED)
     ++*(size_t *)data;
 }
 
-/* As a route's at two listeners of one Gateway. Of 64 names it is one, and /explain shows it once.
- */
+/* A route names it at each listener of a Gateway. It is one of 64 names, and /explain shows it
+ * once. */
 UNIT_TEST(test_repeated_name)
 {
     struct bed bed;
