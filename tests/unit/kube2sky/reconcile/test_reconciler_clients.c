@@ -180,10 +180,13 @@ static void reconciler_clients_settle(struct fixture *f)
     loop_until(f->loop, reconciler_clients_is_in_order, f);
 }
 
+/* Waits for what was under way: only a leader's key keeps a killed process's last writes from
+ * coming after the next one has read etcd. */
 static void reconciler_clients_crash(struct fixture *f)
 {
     reconciler_stop(f->reconciler);
     f->reconciler = NULL;
+    (void)sync_put(f->loop, f->etcd, "/a-later-write", slice_str(""));
     start_inventory(f);
 }
 
