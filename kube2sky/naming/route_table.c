@@ -119,16 +119,13 @@ void route_table_free(struct route_table *table)
 
 struct route_names {
     struct slice *items;
-    size_t count;
+    size_t count, cap;
 };
 
 static void add_route_name(void *data, struct slice name)
 {
     struct route_names *names = data;
-    if ((names->count & (names->count - 1)) == 0) { /* full at each power of two */
-        names->items =
-            xrealloc_array(names->items, names->count ? 2 * names->count : 1, sizeof(struct slice));
-    }
+    names->items = xgrow_array(names->items, names->count, &names->cap, sizeof(*names->items));
     names->items[names->count++] = name;
 }
 

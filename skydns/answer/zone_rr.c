@@ -28,10 +28,7 @@ void zone_rrs_clear(struct zone_rrs *rrs)
 
 void zone_rrs_add(struct zone_rrs *rrs, const struct zone_rr *rr)
 {
-    if (rrs->count == rrs->cap) {
-        rrs->cap = rrs->cap ? 2 * rrs->cap : 16;
-        rrs->starts = xrealloc_array(rrs->starts, rrs->cap, sizeof(*rrs->starts));
-    }
+    rrs->starts = xgrow_array(rrs->starts, rrs->count, &rrs->cap, sizeof(*rrs->starts));
     rrs->starts[rrs->count++] = rrs->bytes.len;
     buf_append_u8(&rrs->bytes, (uint8_t)rr->owner.len);
     buf_append_slice(&rrs->bytes, rr->owner);

@@ -87,20 +87,12 @@ static struct slice visibility_next_name(struct slice *list)
 /* Accepts the names that Kubernetes gives namespaces. */
 static bool visibility_is_namespace(struct slice name)
 {
-    for (size_t i = 0; i < name.len; i++) {
-        if (name.ptr[i] >= 'A' && name.ptr[i] <= 'Z') {
-            return false;
-        }
-    }
-    return dname_is_host_label(name);
+    return !slice_has_capitals(name) && dname_is_host_label(name);
 }
 
 static void add_pair(struct draft *d, const struct space *client, const struct space *shown)
 {
-    if (d->count == d->capacity) {
-        d->capacity = d->capacity ? 2 * d->capacity : 16;
-        d->pairs = xrealloc_array(d->pairs, d->capacity, sizeof(*d->pairs));
-    }
+    d->pairs = xgrow_array(d->pairs, d->count, &d->capacity, sizeof(*d->pairs));
     d->pairs[d->count++] = (struct pair){client->number, shown->number};
 }
 

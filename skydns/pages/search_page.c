@@ -50,14 +50,6 @@ static unsigned running;
 
 /* ---- Matching ---- */
 
-static void lower_into(struct slice text, struct buf *out)
-{
-    for (size_t i = 0; i < text.len; i++) {
-        char c = text.ptr[i];
-        buf_append_char(out, c >= 'A' && c <= 'Z' ? (char)(c | 0x20) : c);
-    }
-}
-
 /* Matches labels, which `separator` ends. */
 static enum match match_labels(const struct search *s, const char *hay, size_t len, char separator)
 {
@@ -90,9 +82,9 @@ static enum match match_value(struct search *s, const struct store_record *recor
 {
     char host[DNAME_TEXT_MAX];
     buf_clear(&s->lower);
-    lower_into(store_record_host_text(record, host), &s->lower);
+    buf_append_lower(&s->lower, store_record_host_text(record, host));
     buf_append_char(&s->lower, '\n'); /* no part of both */
-    lower_into(store_record_string(record, RECORD_TEXT), &s->lower);
+    buf_append_lower(&s->lower, store_record_string(record, RECORD_TEXT));
     return memmem(buf_cstr(&s->lower), s->lower.len, s->text, s->len) ? MATCH_VALUE : MATCH_NONE;
 }
 
@@ -227,9 +219,7 @@ static void search_page_begin(const struct store_sync *sync, const char *text,
     struct search *s = xcalloc(1, sizeof(*s));
     s->sync = sync;
     s->len = strlen(text);
-    for (size_t i = 0; i < s->len; i++) {
-        s->text[i] = text[i] >= 'A' && text[i] <= 'Z' ? (char)(text[i] | 0x20) : text[i];
-    }
+    ascii_lower_copy(s->text, text, s->len);
     s->len -= s->len > 1 && s->text[s->len - 1] == '.';
     s->has_slash = memchr(s->text, '/', s->len) != NULL;
     buf_init(&s->lower, VALUE_MAX);

@@ -5,8 +5,6 @@
 
 #include "common/base/xalloc.h"
 
-enum { CAP_MIN = 8 };
-
 struct stub_zones {
     unsigned references;
     size_t count, cap;
@@ -67,10 +65,7 @@ bool stub_zones_set(struct stub_zones *zones, const struct forward_zone *zone)
     if (zones->count == ZONE_TABLE_MAX) {
         return false;
     }
-    if (!zones->items || zones->count == zones->cap) {
-        zones->cap = zones->cap ? 2 * zones->cap : CAP_MIN;
-        zones->items = xrealloc_array(zones->items, zones->cap, sizeof(*zones->items));
-    }
+    zones->items = xgrow_array(zones->items, zones->count, &zones->cap, sizeof(*zones->items));
     zones->items[zones->count++] = *zone;
     return true;
 }

@@ -72,21 +72,10 @@ static const struct client_pods_domain *client_pods_domain_of(const struct clien
     return NULL;
 }
 
-/* Returns true if the label cannot be a namespace of Kubernetes, since it has capital letters. */
-static bool has_capitals(struct slice label)
-{
-    for (size_t i = 0; i < label.len; i++) {
-        if (label.ptr[i] >= 'A' && label.ptr[i] <= 'Z') {
-            return true;
-        }
-    }
-    return false;
-}
-
 static struct claim client_pods_claim_of(const struct client_pods_domain *domain,
                                          const struct store_record *record, struct slice ns)
 {
-    struct claim claim = {.ns = domain->is_known && !has_capitals(ns) ? ns : slice_of("", 0)};
+    struct claim claim = {.ns = domain->is_known && !slice_has_capitals(ns) ? ns : slice_of("", 0)};
     if (record && record->host == STORE_HOST_IP) {
         claim.ip = store_record_ip(record);
     }

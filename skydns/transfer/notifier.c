@@ -315,10 +315,7 @@ static struct pair *find_pair(struct notifier *n, const struct addr *target,
     if (n->count == PAIRS_MAX) {
         return NULL;
     }
-    if (!n->pairs || n->count == n->cap) {
-        n->cap = n->cap ? 2 * n->cap : 4;
-        n->pairs = xrealloc(n->pairs, n->cap * sizeof(*n->pairs));
-    }
+    n->pairs = xgrow_array(n->pairs, n->count, &n->cap, sizeof(*n->pairs));
     n->pairs[n->count] = (struct pair){.target = *target,
                                        .apex = *apex,
                                        .question_id = (uint16_t)rng_next(&n->rng),
