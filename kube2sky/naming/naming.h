@@ -82,7 +82,7 @@ struct naming_config {
     uint32_t bytes_max;   /* limit of keys and values of one owner; 0: DESIRED_BYTES_MAX */
     enum endpoint_names endpoint_names;
     struct external_zone external;
-    void (*dropped)(void *data, const struct naming_drop *drop); /* NULL: nobody is told */
+    void (*dropped)(void *data, const struct naming_drop *drop); /* NULL: not wanted */
     void *data;
 };
 

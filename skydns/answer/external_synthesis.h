@@ -47,9 +47,9 @@ enum synthesis_worth synthesis_worth_of(const struct engine_config *config,
 
 bool synthesis_excludes(const struct dns64_settings *dns64, struct slice ipv6);
 
-/* Maps an IPv4 address to an IPv6 one. Returns false for a non-global address under 64:ff9b::/96,
- * which may have none (RFC 6052 3.1). The addresses by which clients find the prefix have one (RFC
- * 7050). */
+/* Maps an IPv4 address to an IPv6 one. Returns false for a non-global address under 64:ff9b::/96:
+ * RFC 6052 3.1 forbids that. Clients find the prefix by ipv4only.arpa (RFC 7050), whose addresses
+ * are mapped. */
 bool synthesis_map(const struct dns64_settings *dns64, struct slice ipv4,
                    uint8_t ret_ipv6[16]) MUST_CHECK;
 

@@ -1,8 +1,7 @@
 /* Holds the keys of -dnssec in force: those of the flag or of a document's field `dnssec`, and
  * their files, which are followed. Makes the struct dnssec that configurations refer to, and
- * another one whenever the keys, their zones or -scache differ. Another list counts only when all
- * of it can be used. Until then, the keys before it stay in force, and the log says why. Main
- * thread.
+ * another one whenever the keys, their zones or -scache differ. Another list replaces it only
+ * when all of it can be used; the log says why it cannot. Main thread.
  *
  *     dnssec_files_new, _open, _begin    at the start
  *     dnssec_files_set                   before each publication

@@ -46,8 +46,8 @@ static size_t report_set(struct tcp_poller *p, int set, int limit, uint32_t *pla
     return place_count;
 }
 
-/* A client's set may be closed before its turn comes; its place may be another client's by then,
- * which is as good. */
+/* A client's set may be closed before its turn comes. If its place is another client's by then,
+ * that one has the turn. */
 static void tcp_poller_report_ready(struct tcp_poller *p)
 {
     uint32_t places[TCP_EVENTS_A_TURN];

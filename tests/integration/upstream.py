@@ -82,7 +82,7 @@ class Upstream:
                     client.sendall(struct.pack("!H", len(reply)) + reply)
 
     def close(self) -> None:
-        """Nobody is at the port afterwards: a socket stays open while a thread receives from it."""
+        """Frees the port: a socket stays open while a thread receives from it."""
         for server, thread in zip((self._udp, self._tcp), self._threads):
             try:
                 server.shutdown(socket.SHUT_RDWR)

@@ -167,7 +167,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         send_data(&w, data + 2, size - 2);
     } else {
         tls_session_deliver(&w, data + 2, size - 2);
-        fuzz_check(w.got_len == 0); /* nobody forges data */
+        fuzz_check(w.got_len == 0); /* data cannot be forged */
     }
     tls_session_free(w.client);
     tls_session_free(w.server);

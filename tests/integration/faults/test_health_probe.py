@@ -107,7 +107,7 @@ class Container:
 def test_nothing_is_left_of_10000_runs(bare_bed, record_property):
     """Each run leaves a live and a dead orphan in its group, and output; each DNS probe fails."""
     never = bare_bed.folder / "never"
-    os.mkfifo(never)  # whoever opens it waits, and no other program need be loaded for that
+    os.mkfifo(never)  # a shell that opens it waits, and loads no other program
     container = Container(
         bare_bed,
         f"--cmd=: <{never} & (: &); echo some output; false",

@@ -202,7 +202,7 @@ UNIT_TEST_ON(stale_and_failed, struct external_bed *b)
     assert_string_equal(cache_access_ask(b, question), "SERVFAIL qr rd ra" ASKED);
     assert_string_equal(cache_access_ask(b, "www.example.com. A edns=512"),
                         "SERVFAIL qr rd ra" ASKED "\nedns 1232 ede=13");
-    b->f->takes_stale = true; /* whoever asks so says why it failed */
+    b->f->takes_stale = true; /* asked so, the resolver says why it failed */
     assert_string_equal(cache_access_ask(b, question), "forward");
     b->f->takes_stale = false;
     b->f->now_ms += 1000;

@@ -349,7 +349,7 @@ UNIT_TEST_ON(test_wait, struct fixture *f)
     assert_int_equal(f->written, 1);
     assert_int_equal(f->failed, 0);
     assert_int_equal(f->bytes, BYTES);
-    ev_run(f->loop, EVRUN_NOWAIT); /* nothing is told twice */
+    ev_run(f->loop, EVRUN_NOWAIT); /* nothing is reported twice */
     assert_int_equal(f->written, 1);
 }
 
